@@ -1,0 +1,55 @@
+"""What can go wrong, and how to catch it.
+
+Every error derives from `MalocateError` and from the built-in error that one would expect,
+so both ``except MalocateError`` and ``except ValueError`` work::
+
+    MalocateError
+    ├── InvalidInput    (also a ValueError)   a value breaks a rule: an index out of shape, a NaN
+    │   └── TooLarge                          a dense matrix above the size limit was asked for
+    └── InvalidType     (also a TypeError)    a wrong kind of thing: strings where numbers belong
+
+Each message names the thing, the rule, the value met and the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = ["InvalidInput", "InvalidType", "MalocateError", "TooLarge"]
+
+
+class MalocateError(Exception):
+    """Any error that malocate raises on purpose; its text is one sentence for people.
+
+    >>> from malocate import MalocateError, Observations
+    >>> try:
+    ...     Observations([0, 5], [0, 0], [1.0, 2.0], shape=(3, 3))
+    ... except MalocateError as error:
+    ...     print("refused")
+    refused
+    """
+
+
+class InvalidInput(MalocateError, ValueError):
+    """A value that breaks a rule, such as an index outside the shape.
+
+    >>> from malocate import InvalidInput
+    >>> issubclass(InvalidInput, ValueError)
+    True
+    """
+
+
+class InvalidType(MalocateError, TypeError):
+    """A wrong kind of thing, such as text where numbers belong.
+
+    >>> from malocate import InvalidType
+    >>> issubclass(InvalidType, TypeError)
+    True
+    """
+
+
+class TooLarge(InvalidInput):
+    """A dense matrix above the size limit; ask for entries or blocks, or force it.
+
+    >>> from malocate import TooLarge
+    >>> issubclass(TooLarge, ValueError)
+    True
+    """
