@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput, TooLarge
+from malocate.errors import InvalidInput, InvalidType, TooLarge
 from malocate.estimators.centring import Centre
 from malocate.problem import Observations
 
@@ -187,6 +187,35 @@ class Completion:
 
     def _clipped(self, values: Floats) -> Floats:
         return values if self.clip is None else np.clip(values, *self.clip)
+
+
+def check_start(observations: Observations, start: Completion | None) -> None:
+    """Refuse a start that is not a completion of a matrix of the observations' shape."""
+    if start is None:
+        return
+    if not isinstance(start, Completion):
+        raise InvalidType(
+            f"start is a {type(start).__name__}; it must be a Completion, as `fit` gives, or None."
+        )
+    if start.shape != observations.shape:
+        raise InvalidInput(
+            f"start has shape {start.shape} and the observations have shape {observations.shape}; "
+            "start from a completion of the same matrix, or pass start=None."
+        )
+
+
+def empty_completion(observations: Observations) -> Completion:
+    """Give what is known without answers: the middle of the scale everywhere, or zero.
+
+    >>> from malocate import Observations
+    >>> done = empty_completion(Observations([], [], [], shape=(2, 3), scale=(1, 5)))
+    >>> done.predict(0, 0).item(), done.rank, done.status.name
+    (3.0, 0, 'EMPTY')
+    """
+    low, high = observations.scale or (0.0, 0.0)
+    left, right = (np.zeros((side, 0)) for side in observations.shape)
+    centre = Centre(low + (high - low) / 2)
+    return Completion(left, right, centre, Status.EMPTY, labels=observations.labels)
 
 
 def _within(index: npt.ArrayLike, size: int, name: str) -> Indices:
