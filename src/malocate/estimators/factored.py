@@ -85,11 +85,12 @@ def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: in
     """Move every line of `factor` in place; give Σ w (y − fit)² at the new factor."""
 
     losses = np.zeros(len(factor))
+    power = _squares(other) / max(1, len(other))
 
     def work(first: int, last: int) -> None:
         solve_lines(
             side.indptr, side.index, side.weights, side.targets,
-            factor, other, ridge, cg_steps, first, last, losses,
+            factor, other, ridge, power, cg_steps, first, last, losses,
         )  # fmt: skip
 
     spread(work, side.indptr, (2 * cg_steps + 3) * factor.shape[1])
