@@ -1,0 +1,316 @@
+"""Refusals: every rule an `Observations` keeps, each with the sentence that names the place."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from malocate.errors import InvalidInput, InvalidType
+from malocate.problem.entries import Bools, Floats, Int32s, Int64s
+
+Array = TypeVar("Array", bound=NDArray[Any])
+Labels = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+_LARGEST = 1e100  # beyond it, sums of squares of many answers would overflow
+_LONGEST_SIDE = 2**31 - 1  # indices are kept as 32-bit integers
+
+
+def frame_of(shape: object, scale: object, labels: object, mask: Any) -> dict[str, Any]:
+    """Give what all answers share: the checked shape, scale, labels and mask."""
+    sides = shape_of(shape)
+    return {
+        "shape": sides,
+        "scale": scale_of(scale),
+        "labels": labels_of(labels, sides),
+        "mask": mask_of(mask, sides),
+    }
+
+
+def columns_of(frame: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """Give what each answer has of its own: the checked and frozen columns."""
+    arrays = {name: column(data, name) for name, data in given.items() if data is not None}
+    same_lengths(arrays)
+    rows = indices(arrays["rows"], "rows", frame["shape"])
+    cols = indices(arrays["cols"], "cols", frame["shape"])
+    real(arrays["values"], "values")
+    values = answers(arrays["values"], frame["scale"])
+    askable(rows, cols, frame["mask"])
+    numbered = "draws" in arrays
+    draws = draws_of(arrays["draws"]) if numbered else range(rows.size)
+    repeats = repeats_of(arrays["repeats"]) if "repeats" in arrays else None
+    if repeats is not None:
+        replicates(rows, cols, np.asarray(draws, dtype=np.int64), repeats)
+    chance = probability_of(arrays["probability"]) if "probability" in arrays else None
+    columns = {"rows": rows, "cols": cols, "values": values, "probability": chance}
+    return columns | {"_draws": draws, "_repeats": repeats, "_numbered": numbered}
+
+
+def shape_of(shape: object) -> tuple[int, int]:
+    """Give `shape` as two positive integers."""
+    sides = tuple(shape) if isinstance(shape, Iterable) else ()
+    if len(sides) != 2 or any(isinstance(side, bool | np.bool_) for side in sides):
+        raise InvalidInput(f"shape is {shape!r}; it must be two integers, (rows, columns).")
+    try:
+        d1, d2 = (operator.index(side) for side in sides)
+    except TypeError:
+        raise InvalidType(f"shape is {shape!r}; both sides must be integers.") from None
+    if min(d1, d2) < 1:
+        raise InvalidInput(f"shape is {(d1, d2)}; both sides must be at least 1.")
+    if max(d1, d2) > _LONGEST_SIDE:
+        raise InvalidInput(f"shape is {(d1, d2)}; a side can be at most {_LONGEST_SIDE:,}.")
+    return d1, d2
+
+
+def scale_of(scale: object) -> tuple[float, float] | None:
+    """Give the least and the largest answer that can be given, or None when none is declared."""
+    if scale is None:
+        return None
+    ends = tuple(scale) if isinstance(scale, Iterable) else ()
+    numbers = all(isinstance(end, Real) and not isinstance(end, bool | np.bool_) for end in ends)
+    if len(ends) != 2 or not numbers:
+        raise InvalidType(f"scale is {scale!r}; it must be two numbers, (least, largest).")
+    least, largest = float(ends[0]), float(ends[1])
+    if not -_LARGEST <= least < largest <= _LARGEST:
+        raise InvalidInput(
+            f"scale is ({shown(least)}, {shown(largest)}); it must be two finite numbers,"
+            " the least answer below the largest."
+        )
+    return least, largest
+
+
+def column(data: ArrayLike, name: str) -> NDArray[Any]:
+    """Give one argument as a one-dimensional array, not yet copied."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise InvalidType(f"{name} is a masked array; pass only the unmasked answers.")
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise InvalidInput(f"{name} is a ragged list; it must be one-dimensional.") from None
+    if array.ndim != 1:
+        raise InvalidInput(
+            f"{name} has {array.ndim} dimensions, shape {array.shape}; it must be one-dimensional."
+        )
+    return array
+
+
+def same_lengths(columns: dict[str, NDArray[Any]]) -> None:
+    """Refuse columns of different lengths."""
+    lengths = {name: array.size for name, array in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {size:,}" for name, size in lengths.items())
+        raise InvalidInput(f"The lengths differ: {listed}; there must be one of each per answer.")
+
+
+def indices(array: NDArray[Any], name: str, shape: tuple[int, int]) -> Int32s:
+    """Give row or column numbers as a frozen copy of 32-bit integers inside the shape."""
+    side, end = ("rows", shape[0]) if name == "rows" else ("columns", shape[1])
+    whole(array, name)
+    if array.size and not (0 <= array.min() and array.max() < end):
+        place = int(np.argmax((array < 0) | (array >= end)))
+        raise InvalidInput(
+            f"{name}[{place}] is {array[place]}; shape {shape} has {side} 0 to {end - 1}."
+        )
+    return frozen(array.astype(np.int32))
+
+
+def whole(array: NDArray[Any], name: str) -> None:
+    """Refuse anything but integers, whole floats included."""
+    if array.dtype.kind in "iu" or array.size == 0:
+        return
+    hint = "; cast whole floats with .astype(int)" if array.dtype.kind == "f" else ""
+    raise InvalidType(f"{name} has dtype {array.dtype}; it must hold integers{hint}.")
+
+
+def answers(
+    array: NDArray[Any],
+    scale: tuple[float, float] | None,
+    where: Callable[[int], str] = "values[{}]".format,
+) -> Floats:
+    """Give the answers as a frozen copy of finite 64-bit floats on the scale.
+
+    A refusal says where the answer stands by `where(its place in the array)`.
+    """
+    values: Floats = np.add(array, 0.0, dtype=np.float64)  # a copy, in which -0.0 became 0.0
+    least, largest = scale or (-_LARGEST, _LARGEST)
+    if values.size and not (least <= values.min() and values.max() <= largest):
+        place = int(np.argmax(~((values >= least) & (values <= largest))))
+        refuse_answer(where(place), float(values[place]), scale)
+    return frozen(values)
+
+
+def real(array: NDArray[Any], name: str) -> None:
+    """Refuse anything but real numbers: booleans, text, objects, complex numbers, dates."""
+    if array.dtype.kind not in "iuf" and array.size:
+        raise InvalidType(f"{name} has dtype {array.dtype}; it must hold real numbers.")
+
+
+def refuse_answer(where: str, value: float, scale: tuple[float, float] | None) -> None:
+    """Say why `value` is not an answer."""
+    if not math.isfinite(value):
+        rule = "an answer must be finite; drop unanswered asks before."
+    elif scale is None:
+        rule = f"an answer must be between -{_LARGEST:g} and {_LARGEST:g}."
+    else:
+        rule = f"the scale is {shown(scale[0])} to {shown(scale[1])}."
+    raise InvalidInput(f"{where} is {shown(value)}; {rule}")
+
+
+def labels_of(labels: object, shape: tuple[int, int]) -> Labels | None:
+    """Give the labels of rows and columns as two tuples, as long as the sides, without repeats."""
+    if labels is None:
+        return None
+    pair = tuple(labels) if isinstance(labels, Iterable) and not isinstance(labels, str) else ()
+    if len(pair) != 2 or any(isinstance(each, str) or not iterable(each) for each in pair):
+        raise InvalidType("labels must be two sequences, (row labels, column labels).")
+    rows, cols = (_side_labels(each, *side) for each, side in zip(pair, _sides(shape), strict=True))
+    return rows, cols
+
+
+def _sides(shape: tuple[int, int]) -> tuple[tuple[str, int], tuple[str, int]]:
+    return ("row", shape[0]), ("column", shape[1])
+
+
+def _side_labels(labels: Any, side: str, length: int) -> tuple[Any, ...]:
+    listed = tuple(labels.tolist() if hasattr(labels, "tolist") else labels)
+    if len(listed) != length:
+        raise InvalidInput(
+            f"There are {len(listed):,} {side} labels for {length:,} {side}s; give one per {side}."
+        )
+    seen: dict[Any, int] = {}
+    for place, label in enumerate(listed):
+        if label is None or label != label:
+            raise InvalidInput(f"{side} label {place} is missing; every {side} needs a label.")
+        if seen.setdefault(label, place) != place:
+            raise InvalidInput(
+                f"{side} label {label!r} stands at {seen[label]} and at {place};"
+                " labels must not repeat."
+            )
+    return listed
+
+
+def iterable(thing: object) -> bool:
+    """Tell whether `thing` can be listed."""
+    return isinstance(thing, Iterable)
+
+
+def mask_of(mask: ArrayLike | None, shape: tuple[int, int]) -> Bools | None:
+    """Give the mask of cells that cannot be asked as a frozen copy."""
+    if mask is None:
+        return None
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise InvalidType(f"mask has dtype {array.dtype}; it must be boolean (True: not askable).")
+    if array.shape != shape:
+        raise InvalidInput(f"mask has shape {array.shape}; the matrix has shape {shape}.")
+    return frozen(array.copy())
+
+
+def askable(rows: Int32s, cols: Int32s, mask: Bools | None) -> None:
+    """Refuse an answer at a cell that cannot be asked."""
+    if mask is None:
+        return
+    masked = mask[rows, cols]
+    if masked.any():
+        place = int(np.argmax(masked))
+        raise InvalidInput(
+            f"Answer {place} is at cell ({rows[place]}, {cols[place]}), which the mask marks as"
+            " not askable; drop the answer or unmask the cell."
+        )
+
+
+def draws_of(array: NDArray[Any]) -> range | Int64s:
+    """Give the draw numbers, as a range when they are consecutive."""
+    whole(array, "draws")
+    if array.size and array.min() < 0:
+        place = int(np.argmax(array < 0))
+        raise InvalidInput(f"draws[{place}] is {array[place]}; draw numbers start at 0.")
+    return compact(frozen(array.astype(np.int64)))
+
+
+def compact(draws: Int64s) -> range | Int64s:
+    """Give consecutive draw numbers as a range; refuse draw numbers that repeat."""
+    if draws.size == 0:
+        return range(0)
+    first, last = int(draws[0]), int(draws[-1])
+    if last - first == draws.size - 1 and bool((draws[1:] > draws[:-1]).all()):
+        return range(first, last + 1)
+    order = np.argsort(draws, kind="stable")
+    ranked = draws[order]
+    again = np.flatnonzero(ranked[1:] == ranked[:-1])
+    if again.size:
+        one, two = int(order[again[0]]), int(order[again[0] + 1])
+        raise InvalidInput(
+            f"draws[{one}] and draws[{two}] are both {draws[two]}; each answer has its own draw"
+            " number (a second answer at the same cell is a new draw)."
+        )
+    return draws
+
+
+def repeats_of(array: NDArray[Any]) -> Int64s | None:
+    """Give the draws that designed replicates repeat, or None when there are no replicates."""
+    whole(array, "repeats")
+    if array.size and array.min() < -1:
+        place = int(np.argmax(array < -1))
+        raise InvalidInput(
+            f"repeats[{place}] is {array[place]}; give the draw it repeats, or -1 for none."
+        )
+    return frozen(array.astype(np.int64)) if (array >= 0).any() else None
+
+
+def probability_of(array: NDArray[Any]) -> Floats:
+    """Give draw probabilities as a frozen copy of floats above 0 and at most 1."""
+    real(array, "probability")
+    chances = array.astype(np.float64)
+    if chances.size and not (chances.min() > 0 and chances.max() <= 1):
+        place = int(np.argmax(~((chances > 0) & (chances <= 1))))
+        raise InvalidInput(
+            f"probability[{place}] is {shown(float(chances[place]))};"
+            " it must be above 0 and at most 1."
+        )
+    return frozen(chances)
+
+
+def replicates(
+    rows: Int32s, cols: Int32s, draws: Int64s, repeats: Int64s, *, absent: bool = False
+) -> None:
+    """Refuse a replicate of a draw that is missing, at another cell, or itself a replicate.
+
+    A draw numbered below all of these belongs to an earlier batch and may be missing; with
+    `absent` any may be.
+    """
+    again = np.flatnonzero(repeats >= 0)
+    order = np.argsort(draws)
+    found = np.searchsorted(draws, repeats[again], sorter=order)
+    origin = order[np.minimum(found, draws.size - 1)]
+    here = draws[origin] == repeats[again]
+    earlier = repeats[again] < draws.min(initial=0)
+    elsewhere = (rows[origin] != rows[again]) | (cols[origin] != cols[again])
+    for wrong, why in (
+        (~(here | earlier | absent), "which is not among the draws."),
+        (here & elsewhere, "which is at another cell; a replicate asks the same cell again."),
+        (here & (repeats[origin] >= 0), "itself a replicate; name the first draw at the cell."),
+    ):
+        if wrong.any():
+            place = int(again[np.argmax(wrong)])
+            raise InvalidInput(f"repeats[{place}] names draw {repeats[place]}, {why}")
+
+
+def frozen(array: Array) -> Array:
+    """Give the array, closed to writing."""
+    array.flags.writeable = False
+    return array
+
+
+def shown(value: float) -> str:
+    """Write a number in full, without a trailing `.0`.
+
+    >>> shown(5.0), shown(0.1), shown(float("nan"))
+    ('5', '0.1', 'nan')
+    """
+    return repr(float(value)).removesuffix(".0")

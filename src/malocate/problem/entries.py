@@ -1,0 +1,188 @@
+"""Answers grouped by entry: how often each cell was seen, its mean answer and its scatter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_BLOCK = 1 << 21  # answers sorted at a time inside entries that were visited often
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The distinct seen cells of one segment, sorted by row, then column.
+
+    The order of the answers does not change a bit of it. Row `i` owns the places
+    `indptr[i]` to `indptr[i + 1]`, as in a compressed sparse row matrix.
+
+    >>> entries = Entries.from_answers([1, 0, 1], [2, 0, 2], [4.0, 3.0, 2.0], shape=(2, 3))
+    >>> entries.rows.tolist(), entries.cols.tolist(), entries.visits.tolist()
+    ([0, 1], [0, 2], [1, 2])
+    >>> entries.means.tolist(), entries.squares.tolist()
+    ([3.0, 3.0], [0.0, 2.0])
+    """
+
+    shape: tuple[int, int]
+    indptr: Int64s
+    rows: Int32s
+    cols: Int32s
+    visits: Int64s
+    means: Floats
+    squares: Floats  # sum over the entry's answers of (answer - mean)**2
+
+    @classmethod
+    def from_answers(
+        cls, rows: Int32s, cols: Int32s, values: Floats, shape: tuple[int, int]
+    ) -> Entries:
+        """Group checked answers by entry; `Observations.entries` calls this once."""
+        cells, order = sorted_cells(np.asarray(rows), np.asarray(cols), shape)
+        starts = group_starts(cells)
+        visits = np.diff(starts, append=cells.size)
+        cells = cells[starts]
+        answers = np.asarray(values, dtype=np.float64)[order]
+        del order
+        means, squares = _moments(answers, starts, visits)
+        return cls._from_cells(shape, cells, visits, means, squares)
+
+    @classmethod
+    def _from_cells(
+        cls, shape: tuple[int, int], cells: Int64s, visits: Int64s, means: Floats, squares: Floats
+    ) -> Entries:
+        d1, d2 = shape
+        indptr = np.searchsorted(cells, np.arange(d1 + 1, dtype=np.int64) * d2).astype(np.int64)
+        rows = np.repeat(np.arange(d1, dtype=np.int32), np.diff(indptr))
+        cols = (cells - rows.astype(np.int64) * d2).astype(np.int32)
+        columns = indptr, rows, cols, visits, means, squares
+        for column in columns:
+            column.flags.writeable = False
+        return cls(shape, *columns)
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        self.__dict__.update(state)
+
+    @property
+    def cells(self) -> Int64s:
+        """The number of each entry's cell, counted along the rows: `row * n_columns + column`."""
+        return self.rows.astype(np.int64) * self.shape[1] + self.cols
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers behind these entries, repeats included."""
+        return int(self.visits.sum())
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise as repeated answers show it; nan when nothing was repeated.
+
+        It is the plain mean, over the entries seen at least twice, of the sample variance of
+        their answers: every such entry counts the same.
+
+        >>> Entries.from_answers([0, 0, 1], [0, 0, 1], [1.0, 3.0, 9.0], shape=(2, 2)).noise_variance
+        2.0
+        """
+        again = self.visits >= 2
+        if not again.any():
+            return float("nan")
+        return float(np.mean(self.squares[again] / (self.visits[again] - 1)))
+
+    def subset(self, keep: Bools) -> Entries:
+        """Give the entries where `keep` is true, as entries of the same matrix.
+
+        >>> entries = Entries.from_answers([0, 1], [0, 1], [1.0, 3.0], shape=(2, 2))
+        >>> entries.subset(entries.means > 2).rows.tolist()
+        [1]
+        """
+        return self._from_cells(
+            self.shape, self.cells[keep], self.visits[keep], self.means[keep], self.squares[keep]
+        )
+
+
+def sorted_cells(rows: Int32s, cols: Int32s, shape: tuple[int, int]) -> tuple[Int64s, Int64s]:
+    """Give the cell numbers in ascending order and, for each, the place of its answer.
+
+    Answers at one cell keep their order. Cell and place are packed into one integer when they
+    fit, because a plain sort is several times faster than an indirect one.
+    """
+    d1, d2 = shape
+    cells = rows.astype(np.int64)
+    cells *= d2
+    cells += cols
+    bits = max(cells.size - 1, 0).bit_length()
+    if (d1 * d2 - 1).bit_length() + bits > 63:
+        order = np.argsort(cells, kind="stable")
+        return cells[order], order
+    cells <<= bits
+    cells |= np.arange(cells.size, dtype=np.int64)
+    cells.sort()
+    order = cells & ((1 << bits) - 1)
+    cells >>= bits
+    return cells, order
+
+
+def number_answers(rows: Int32s, cols: Int32s, shape: tuple[int, int]) -> Int64s:
+    """Give for each answer the number of its entry in the `Entries` of these answers."""
+    cells, order = sorted_cells(rows, cols, shape)
+    starts = group_starts(cells)
+    numbers = np.empty(cells.size, dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=cells.size))
+    return numbers
+
+
+def group_starts(cells: Int64s) -> Int64s:
+    """Give the places where a new cell begins in ascending cell numbers."""
+    fresh = np.ones(cells.size, dtype=np.bool_)
+    np.not_equal(cells[1:], cells[:-1], out=fresh[1:])
+    return np.flatnonzero(fresh)
+
+
+def _moments(answers: Floats, starts: Int64s, visits: Int64s) -> tuple[Floats, Floats]:
+    """Give each entry's mean and its sum of squared deviations, from answers sorted by entry."""
+    means = answers[starts]
+    squares = np.zeros_like(means)
+    twice = np.flatnonzero(visits == 2)
+    one, two = means[twice], answers[starts[twice] + 1]
+    means[twice] = (one + two) / 2
+    squares[twice] = (one - two) ** 2 / 2
+    for members, count in _blocks_of_equal_visits(visits):
+        block = answers[starts[members][:, None] + np.arange(count)]
+        means[members], squares[members] = _block_moments(block)
+    return means, squares
+
+
+def _blocks_of_equal_visits(visits: Int64s) -> list[tuple[Int64s, int]]:
+    """Split the entries seen three times or more into blocks of one visit count each."""
+    often = np.flatnonzero(visits >= 3)
+    often = often[np.argsort(visits[often], kind="stable")]
+    counts, firsts = np.unique(visits[often], return_index=True)
+    blocks = []
+    for count, members in zip(counts.tolist(), np.split(often, firsts[1:]), strict=False):
+        step = max(1, _BLOCK // count)
+        blocks += [(members[at : at + step], count) for at in range(0, members.size, step)]
+    return blocks
+
+
+def _block_moments(block: Floats) -> tuple[Floats, Floats]:
+    """Give mean and squared deviations of each line of `block`, whatever the order in a line.
+
+    Sorting makes the sums independent of that order; measuring from the least answer makes
+    equal answers give exactly their value and a scatter of exactly zero.
+    """
+    block.sort(axis=1)
+    least, most = block[:, 0].copy(), block[:, -1].copy()
+    block -= least[:, None]
+    means = np.minimum(least + block.sum(axis=1) / block.shape[1], most)
+    block -= (means - least)[:, None]
+    return means, np.square(block, out=block).sum(axis=1)
