@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from malocate.errors import InvalidInput, InvalidType, TooLarge
+from malocate.estimators import storage
 from malocate.estimators.centring import Centre
 from malocate.problem import Observations
+
+if TYPE_CHECKING:
+    import pandas
 
 DENSE_LIMIT = 25_000_000
 """Cells above which `Completion.dense` wants to be forced (200 MB of floats)."""
 
 BLOCK_CELLS = 4_000_000
 """Cells in one block of rows when a whole matrix must be walked."""
+
+_GATHERED = 1 << 22  # numbers gathered from the factors at a time
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.integer[Any]]
@@ -38,34 +43,40 @@ class Status(Enum):
 
     CONVERGED = "converged"
     CLOSED_FORM = "solved exactly, in closed form"
-    OUT_OF_STEPS = (
-        "the step limit came before the tolerance; raise `max_steps` or loosen `tol`"
-    )
+    OUT_OF_STEPS = "the step limit came before the tolerance; raise `max_steps` or loosen `tol`"
     CLIPPED = "clipped to the scale: a heuristic, not the optimum inside the box"
     UPDATED = "updated from the new answers alone"
+    UNSEEN_CELLS = "solved in closed form, with the centre at the cells that nobody answered"
     EMPTY = "no answers yet: the completion is the middle of the scale, or zero"
 
 
+@runtime_checkable
 class Estimator(Protocol):
-    """Anything that completes a matrix from answers; settings are fixed when it is made."""
+    """Anything that completes a matrix from answers; settings are fixed when it is made.
+
+    >>> from malocate import ProjectedLeastSquares
+    >>> isinstance(ProjectedLeastSquares(), Estimator)
+    True
+    """
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Complete the matrix, beginning from `start` where that saves work."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Completion:
     """A completed matrix, kept as factors: ``left @ right.T`` plus its centre.
 
     `gap` is the relative duality gap that was certified (nan where the problem has none),
     `status` says how the fit ended, `memory` holds what the estimator found on the way
-    (its penalty, its place on the path) and what its next warm start needs.
+    (its penalty, its place on the path) and what its next warm start needs: numbers, text and
+    arrays. With `clip` = (low, high) every value is clipped to that scale.
 
     >>> import numpy as np
     >>> done = Completion(np.ones((2, 1)), np.array([[1.0], [2.0], [3.0]]))
-    >>> done.shape, done.rank
-    ((2, 3), 1)
+    >>> done
+    Completion(2×3, rank 1, converged)
     >>> done.predict([0, 1], [2, 0])
     array([3., 1.])
     """
@@ -80,17 +91,18 @@ class Completion:
     memory: Memory = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays: a completion is a value."""
         for name in ("left", "right"):
             factor = np.array(getattr(self, name), dtype=np.float64, order="C")
             factor.flags.writeable = False
             object.__setattr__(self, name, factor)
-        if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
-            raise InvalidInput(
-                f"Completion factors have shapes {self.left.shape} and {self.right.shape}; "
-                "both must be two-dimensional with the same number of columns."
-            )
-        object.__setattr__(self, "memory", MappingProxyType(dict(self.memory)))
+        _check_sides(self)
+        kept = {key: _kept(key, value) for key, value in self.memory.items()}
+        object.__setattr__(self, "memory", MappingProxyType(kept))
+
+    def __repr__(self) -> str:
+        d1, d2 = self.shape
+        certified = "" if math.isnan(self.gap) else f", gap {self.gap:.2g}"
+        return f"Completion({d1}×{d2}, rank {self.rank}{certified}, {self.status.value})"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,69 +124,58 @@ class Completion:
         at_rows, at_cols = np.broadcast_arrays(
             _within(rows, self.shape[0], "rows"), _within(cols, self.shape[1], "cols")
         )
-        product = np.einsum("...k,...k->...", self.left[at_rows], self.right[at_cols])
-        return self._clipped(product + self.centre.at(at_rows, at_cols))
+        values = self.centre.at(at_rows, at_cols)
+        values += _products(self.left, self.right, at_rows, at_cols)
+        return self._clipped(values)
 
     def dense(self, *, force: bool = False) -> Floats:
         """Give the whole matrix; refused above `DENSE_LIMIT` cells unless forced.
 
         Walk `blocks()` instead where a block of rows at a time will do.
         """
-        cells = self.shape[0] * self.shape[1]
-        if cells > DENSE_LIMIT and not force:
-            raise TooLarge(
-                f"The dense matrix of shape {self.shape} has {cells:,} cells, more than the limit "
-                f"of {DENSE_LIMIT:,}; walk `blocks()`, ask `predict` for the cells you need, "
-                "or pass force=True."
-            )
+        if not force:
+            refuse_dense(self.shape, "walk `blocks()`, ask `predict` for cells, or pass force=True")
         return self._block(0, self.shape[0])
 
     def blocks(self, cells: int = BLOCK_CELLS) -> Iterator[tuple[slice, Floats]]:
-        """Walk the matrix in blocks of whole rows: pairs of a row slice and its values."""
+        """Walk the matrix in blocks of whole rows: pairs of a row slice and its values.
+
+        >>> done = Completion(np.ones((3, 1)), np.ones((2, 1)))
+        >>> [(rows.start, rows.stop, block.shape) for rows, block in done.blocks(cells=4)]
+        [(0, 2, (2, 2)), (2, 3, (1, 2))]
+        """
         height = max(1, cells // self.shape[1])
         for first in range(0, self.shape[0], height):
             last = min(first + height, self.shape[0])
             yield slice(first, last), self._block(first, last)
 
+    def to_frame(self) -> pandas.DataFrame:
+        """Give one line per cell: row, column and value, with labels where there are any.
+
+        >>> labels = (("ada", "bo"), ("tea",))
+        >>> print(Completion(np.ones((2, 1)), np.ones((1, 1)), labels=labels).to_frame())
+           row column  value
+        0  ada    tea    1.0
+        1   bo    tea    1.0
+        """
+        import pandas
+
+        refuse_dense(self.shape, "walk `blocks()`, or ask `predict` for the cells you need")
+        row_labels, col_labels = self.labels or (range(self.shape[0]), range(self.shape[1]))
+        index = pandas.MultiIndex.from_product([row_labels, col_labels], names=["row", "column"])
+        return pandas.DataFrame({"value": self.dense().ravel()}, index=index).reset_index()
+
     def save(self, path: str | Path) -> None:
-        """Write the completion to a `.npz` file; `load` gives it back."""
-        arrays = {f"memory:{k}": v for k, v in self.memory.items() if isinstance(v, np.ndarray)}
-        plain = {k: v for k, v in self.memory.items() if not isinstance(v, np.ndarray)}
-        head = {
-            "status": self.status.name,
-            "gap": self.gap,
-            "clip": self.clip,
-            "labels": None if self.labels is None else [list(map(_plain, s)) for s in self.labels],
-            "memory": {key: _plain(value) for key, value in plain.items()},
-        }
-        np.savez(
-            path,
-            allow_pickle=False,
-            left=self.left,
-            right=self.right,
-            offset=self.centre.offset,
-            row_effects=self.centre.rows,
-            col_effects=self.centre.cols,
-            head=np.array(json.dumps(head)),
-            **arrays,
-        )
+        """Write the completion to an `.npz` file, without pickles; `load` gives it back."""
+        storage.write(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
         """Read a completion that `save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            head = json.loads(str(stored["head"]))
-            arrays = {k.removeprefix("memory:"): stored[k] for k in stored if k.startswith("memory:")}
-            return cls(
-                stored["left"],
-                stored["right"],
-                Centre(float(stored["offset"]), stored["row_effects"], stored["col_effects"]),
-                Status[head["status"]],
-                head["gap"],
-                None if head["clip"] is None else (head["clip"][0], head["clip"][1]),
-                None if head["labels"] is None else (head["labels"][0], head["labels"][1]),
-                head["memory"] | arrays,
-            )
+        found = storage.read(path)
+        return cls(
+            **found | {"centre": Centre(**found["centre"]), "status": Status[found["status"]]}
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor's arguments (a read-only mapping does not pickle)."""
@@ -182,11 +183,22 @@ class Completion:
         return Completion, (*state, dict(self.memory))
 
     def _block(self, first: int, last: int) -> Floats:
-        centre = self.centre.at(np.arange(first, last)[:, None], np.arange(self.shape[1])[None, :])
-        return self._clipped(self.left[first:last] @ self.right.T + centre)
+        block = self.centre.at(np.arange(first, last)[:, None], np.arange(self.shape[1]))
+        block += self.left[first:last] @ self.right.T
+        return self._clipped(block)
 
     def _clipped(self, values: Floats) -> Floats:
-        return values if self.clip is None else np.clip(values, *self.clip)
+        return values if self.clip is None else np.clip(values, *self.clip, out=values)
+
+
+def refuse_dense(shape: tuple[int, int], way_out: str) -> None:
+    """Refuse to make a dense matrix of more than `DENSE_LIMIT` cells."""
+    cells = shape[0] * shape[1]
+    if cells > DENSE_LIMIT:
+        raise TooLarge(
+            f"The dense matrix of shape {shape} has {cells:,} cells, more than the limit of "
+            f"{DENSE_LIMIT:,}; {way_out}."
+        )
 
 
 def check_start(observations: Observations, start: Completion | None) -> None:
@@ -218,16 +230,57 @@ def empty_completion(observations: Observations) -> Completion:
     return Completion(left, right, centre, Status.EMPTY, labels=observations.labels)
 
 
+def _check_sides(done: Completion) -> None:
+    left, right = done.factors
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1]:
+        raise InvalidInput(
+            f"Completion factors have shapes {left.shape} and {right.shape}; "
+            "both must be two-dimensional with the same number of columns."
+        )
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise InvalidInput("Completion factors hold NaN or infinity; every value must be finite.")
+    pairs = [("row effects", done.centre.rows, 0), ("column effects", done.centre.cols, 1)]
+    if done.labels is not None:
+        pairs += [("row labels", done.labels[0], 0), ("column labels", done.labels[1], 1)]
+    for name, values, side in pairs:
+        if len(values) not in ({0, done.shape[side]} if "effects" in name else {done.shape[side]}):
+            raise InvalidInput(
+                f"There are {len(values)} {name} for a completion of shape {done.shape}."
+            )
+
+
+def _kept(key: str, value: Any) -> Any:
+    """Give a memory's value as plain text, a plain number or a read-only array."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        value = value.view()
+        value.flags.writeable = False
+    elif not (value is None or isinstance(value, str | int | float)):
+        raise InvalidType(
+            f"memory[{key!r}] is a {type(value).__name__}; a completion remembers numbers, text "
+            "and arrays of numbers."
+        )
+    return value
+
+
+def _products(left: Floats, right: Floats, rows: Indices, cols: Indices) -> Floats:
+    """Give left[row] · right[column] at each pair, a bounded number of pairs at a time."""
+    flat_rows, flat_cols = rows.ravel(), cols.ravel()
+    values = np.empty(flat_rows.size)
+    step = max(1, _GATHERED // max(1, left.shape[1]))
+    for first in range(0, values.size, step):
+        part = slice(first, first + step)
+        np.einsum("ek,ek->e", left[flat_rows[part]], right[flat_cols[part]], out=values[part])
+    return values.reshape(rows.shape)
+
+
 def _within(index: npt.ArrayLike, size: int, name: str) -> Indices:
     array = np.asarray(index)
     if array.size and array.dtype.kind not in "iu":
-        raise InvalidInput(f"{name} has dtype {array.dtype}; predict takes integer indices.")
+        raise InvalidType(f"{name} has dtype {array.dtype}; predict takes integer indices.")
     array = array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         worst = array.min() if array.min() < 0 else array.max()
         raise InvalidInput(f"{name} holds {worst}; this completion has {name} 0 to {size - 1}.")
     return array
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

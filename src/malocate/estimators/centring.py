@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from malocate.errors import InvalidInput
 from malocate.problem import Entries
@@ -14,10 +15,10 @@ from malocate.problem import Entries
 CentreKind = Literal["none", "mean", "additive"]
 Floats = npt.NDArray[np.float64]
 
-EFFECT_PRIOR = 2.0
-"""Answers' worth of shrinkage towards zero on each row and column effect."""
-
-SWEEPS = 30
+_FIRST_PRIOR = 2.0  # answers' worth of shrinkage before the data have been asked
+_PRIORS = 1e-12, 1e9  # the shrinkage stays between these
+_SWEEPS = 60
+_SETTLED = 1e-7  # change of the effects, relative to the spread of the answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,17 @@ class Centre:
     rows: Floats = field(default_factory=lambda: np.zeros(0))
     cols: Floats = field(default_factory=lambda: np.zeros(0))
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", float(self.offset))
+        for name in ("rows", "cols"):
+            effects = np.array(getattr(self, name), dtype=np.float64)
+            effects.flags.writeable = False
+            object.__setattr__(self, name, effects)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the constructor, which closes the arrays to writing."""
+        return Centre, (self.offset, self.rows, self.cols)
+
     def at(self, rows: npt.ArrayLike, cols: npt.ArrayLike) -> Floats:
         """Give the centre at pairs of row and column numbers, broadcast together."""
         rows, cols = np.asarray(rows), np.asarray(cols)
@@ -43,49 +55,104 @@ class Centre:
         return level
 
 
-def fit_centre(entries: Entries, kind: str) -> Centre:
+def check_kind(kind: object) -> None:
+    """Refuse anything but a known kind of centring."""
+    if kind not in get_args(CentreKind):
+        raise InvalidInput(f"centre is {kind!r}; it must be 'none', 'mean' or 'additive'.")
+
+
+def fit_centre(entries: Entries, kind: CentreKind) -> Centre:
     """Fit the centre of the given kind to the seen entries, each weighted by its visits.
 
     "none" leaves the problem as the paper states it; "mean" takes the mean answer off;
-    "additive" takes lightly shrunk row and column effects off as well.
+    "additive" takes row and column effects off as well, shrunk as the answers suggest: an
+    effect of a line seen `m` times is multiplied by m / (m + prior), where `prior` is the
+    variance of what the effects leave over, divided by the variance of the effects themselves.
+    Exactly additive answers are so taken as they are, and effects that are mere noise vanish.
+    A row or column that nobody answered has the effect 0.
+
+    >>> from malocate import Observations
+    >>> table = np.add.outer([1.0, 2.0, 3.0, 5.0, 8.0], [0.0, 2.0, 3.0, 7.0])
+    >>> table[4, 3] = np.nan
+    >>> centre = fit_centre(Observations.from_dense(table).entries, "additive")
+    >>> round(centre.at(4, 3).item(), 6)
+    15.0
     """
+    check_kind(kind)
     if kind == "none" or len(entries) == 0:
-        if kind not in ("none", "mean", "additive"):
-            raise _unknown(kind)
         return Centre()
-    if kind == "mean":
-        return Centre(_mean(entries))
-    if kind == "additive":
-        return _additive(entries)
-    raise _unknown(kind)
+    offset = float(np.average(entries.means, weights=entries.visits))
+    return Centre(offset) if kind == "mean" else _additive(entries, offset)
 
 
-def _mean(entries: Entries) -> float:
-    return float(np.average(entries.means, weights=entries.visits))
-
-
-def _additive(entries: Entries) -> Centre:
-    """Row and column effects by alternating shrunken means (a convex problem: it converges)."""
-    offset = _mean(entries)
-    above = entries.means - offset
-    row_effects, col_effects = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])
-    for _ in range(SWEEPS):
-        row_effects = _shrunken_means(entries, entries.rows, above - col_effects[entries.cols], 0)
-        before = col_effects
-        col_effects = _shrunken_means(entries, entries.cols, above - row_effects[entries.rows], 1)
-        if np.max(np.abs(col_effects - before), initial=0.0) <= 1e-9 * np.ptp(above):
+def _additive(entries: Entries, offset: float) -> Centre:
+    """Alternate shrunken means of rows and columns, re-estimating the shrinkage each time."""
+    lines = _Lines.above(entries, offset)
+    rows, cols = (np.zeros(side) for side in entries.shape)
+    row_prior = col_prior = _FIRST_PRIOR
+    if lines.total <= entries.n_answers * (1e-14 * offset) ** 2:
+        return Centre(offset, rows, cols)
+    for _ in range(_SWEEPS):
+        before = rows, cols
+        rows = _shrunken(lines.row_sums - lines.visits @ cols, lines.row_visits, row_prior)
+        cols = _shrunken(lines.col_sums - rows @ lines.visits, lines.col_visits, col_prior)
+        row_prior, col_prior = lines.priors(rows, cols, row_prior, col_prior)
+        moved = max(np.max(np.abs(rows - before[0])), np.max(np.abs(cols - before[1])))
+        if moved <= _SETTLED * np.sqrt(lines.total / entries.n_answers):
             break
-    return Centre(offset, row_effects, col_effects)
+    return Centre(offset, rows, cols)
 
 
-def _shrunken_means(
-    entries: Entries, index: npt.NDArray[np.integer[Any]], values: Floats, side: int
-) -> Floats:
-    size = entries.shape[side]
-    visits = np.bincount(index, weights=entries.visits, minlength=size)
-    sums = np.bincount(index, weights=entries.visits * values, minlength=size)
-    return np.asarray(sums / (visits + EFFECT_PRIOR), dtype=np.float64)
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The answers above the offset, summed along rows and columns."""
+
+    visits: sparse.csr_matrix
+    row_visits: Floats
+    col_visits: Floats
+    row_sums: Floats
+    col_sums: Floats
+    total: float
+
+    @classmethod
+    def above(cls, entries: Entries, offset: float) -> _Lines:
+        weights, above = entries.visits.astype(np.float64), entries.means - offset
+        place = entries.cols, entries.indptr
+        visits = sparse.csr_matrix((weights, *place), shape=entries.shape)
+        sums = sparse.csr_matrix((weights * above, *place), shape=entries.shape)
+        return cls(visits, *_totals(visits), *_totals(sums), float(weights @ above**2))
+
+    def priors(
+        self, rows: Floats, cols: Floats, row_prior: float, col_prior: float
+    ) -> tuple[float, float]:
+        """Give the ratios of left-over variance to the rows' and to the columns' variance.
+
+        Each variance is a sum of squares over its degrees of freedom; those of shrunken
+        effects are the sum of their shrinkage factors (the evidence's fixed point).
+        """
+        freedom = [
+            float((visits / (visits + prior)).sum())
+            for visits, prior in ((self.row_visits, row_prior), (self.col_visits, col_prior))
+        ]
+        left_over = self.left_over(rows, cols) / max(1.0, self.visits.nnz - sum(freedom))
+        squares = float(rows @ rows), float(cols @ cols)
+        row_prior, col_prior = (
+            float(np.clip(left_over * free / square, *_PRIORS)) if square > 0 else _PRIORS[1]
+            for free, square in zip(freedom, squares, strict=True)
+        )
+        return row_prior, col_prior
+
+    def left_over(self, rows: Floats, cols: Floats) -> float:
+        """Give Σ visits · (mean − offset − effects)², without another pass over the cells."""
+        squares = rows**2 @ self.row_visits + cols**2 @ self.col_visits
+        crossed = rows @ self.row_sums + cols @ self.col_sums - rows @ (self.visits @ cols)
+        return max(0.0, float(self.total + squares - 2 * crossed))
 
 
-def _unknown(kind: object) -> InvalidInput:
-    return InvalidInput(f"centre is {kind!r}; it must be 'none', 'mean' or 'additive'.")
+def _totals(matrix: sparse.csr_matrix) -> tuple[Floats, Floats]:
+    ones = (np.ones(side) for side in matrix.shape[::-1])
+    return matrix @ next(ones), next(ones) @ matrix
+
+
+def _shrunken(sums: Floats, visits: Floats, prior: float) -> Floats:
+    return np.divide(sums, visits + prior, out=np.zeros_like(sums), where=visits > 0)

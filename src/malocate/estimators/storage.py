@@ -1,0 +1,103 @@
+"""The file a `Completion` is kept in: arrays in an `.npz`, everything else as JSON inside it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malocate.errors import InvalidInput, InvalidType
+
+if TYPE_CHECKING:
+    from malocate.estimators.base import Completion
+
+FORMAT = "malocate completion"
+VERSION = 1
+_MEMORY = "memory:"
+
+
+def write(done: Completion, path: str | Path) -> None:
+    """Write a completion to `path`, exactly that name."""
+    arrays = {k: v for k, v in done.memory.items() if isinstance(v, np.ndarray)}
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": done.status.name,
+        "gap": done.gap,
+        "clip": done.clip,
+        "labels": None if done.labels is None else _listed(done.labels),
+        "offset": done.centre.offset,
+        "memory": {k: v for k, v in done.memory.items() if k not in arrays},
+    }
+    columns: dict[str, Any] = {
+        "head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
+        "left": done.left,
+        "right": done.right,
+        "row_effects": done.centre.rows,
+        "col_effects": done.centre.cols,
+        **{_MEMORY + key: value for key, value in arrays.items()},
+    }
+    with Path(path).open("wb") as file:
+        np.savez(file, **columns)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Read what `write` wrote, as the arguments of a `Completion`; the centre is a dict too."""
+    with Path(path).open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise _not_ours(path)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as stored:
+            head = _head(stored, path)
+            arrays = {k.removeprefix(_MEMORY): stored[k] for k in stored if k.startswith(_MEMORY)}
+            effects = {"rows": stored["row_effects"], "cols": stored["col_effects"]}
+            found = {key: head[key] for key in ("status", "gap")}
+            pairs = {key: _tuples(head[key]) for key in ("clip", "labels")}
+            sides = {key: stored[key] for key in ("left", "right")}
+    centre = {"offset": head["offset"], **effects}
+    return {**found, **pairs, **sides, "centre": centre, "memory": head["memory"] | arrays}
+
+
+def _head(stored: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+    try:
+        head = json.loads(stored["head"].tobytes())
+        ours = head["format"] == FORMAT
+    except (KeyError, TypeError, ValueError):
+        ours = False
+    if not ours:
+        raise _not_ours(path)
+    if head["version"] > VERSION:
+        raise InvalidInput(
+            f"{path} was written by a later malocate (format {head['version']}; this one reads "
+            f"up to {VERSION}); update malocate to read it."
+        )
+    return dict(head)
+
+
+def _listed(labels: tuple[Any, Any]) -> list[list[Any]]:
+    sides = zip(("row", "column"), labels, strict=True)
+    return [[_plain(label, side) for label in each] for side, each in sides]
+
+
+def _plain(label: Any, side: str) -> Any:
+    plain = label.item() if isinstance(label, np.generic) else label
+    if isinstance(plain, str | int | float):
+        return plain
+    raise InvalidType(
+        f"The {side} label {label!r} is a {type(label).__name__}; a file keeps labels that are "
+        "text or numbers. Pickle the completion instead."
+    )
+
+
+def _tuples(pair: Any) -> Any:
+    if pair is None:
+        return None
+    return tuple(tuple(each) if isinstance(each, list) else each for each in pair)
+
+
+def _not_ours(path: str | Path) -> InvalidInput:
+    return InvalidInput(f"{path} is not a saved completion; `Completion.save` writes such files.")
