@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from malocate.errors import InvalidInput, InvalidType, MalocateError, TooLarge
+from malocate.errors import InvalidInput, InvalidType, MalocateError, MissingDependency, TooLarge
 
 if TYPE_CHECKING:
     from malocate.estimators.base import Completion, Estimator, Status
@@ -35,6 +35,7 @@ __all__ = [
     "InvalidType",
     "LowRankLeastSquares",
     "MalocateError",
+    "MissingDependency",
     "Observations",
     "OnlineLeastSquares",
     "ProjectedLeastSquares",

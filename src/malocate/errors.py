@@ -6,14 +6,15 @@ so both ``except MalocateError`` and ``except ValueError`` work::
     MalocateError
     ├── InvalidInput    (also a ValueError)   a value breaks a rule: an index out of shape, a NaN
     │   └── TooLarge                          a dense matrix above the size limit was asked for
-    └── InvalidType     (also a TypeError)    a wrong kind of thing: strings where numbers belong
+    ├── InvalidType     (also a TypeError)    a wrong kind of thing: strings where numbers belong
+    └── MissingDependency (an ImportError)    an optional package is not installed
 
 Each message names the thing, the rule, the value met and the way out.
 """
 
 from __future__ import annotations
 
-__all__ = ["InvalidInput", "InvalidType", "MalocateError", "TooLarge"]
+__all__ = ["InvalidInput", "InvalidType", "MalocateError", "MissingDependency", "TooLarge"]
 
 
 class MalocateError(Exception):
@@ -42,6 +43,15 @@ class InvalidType(MalocateError, TypeError):
 
     >>> from malocate import InvalidType
     >>> issubclass(InvalidType, TypeError)
+    True
+    """
+
+
+class MissingDependency(MalocateError, ImportError):
+    """An optional package that is not installed; the message names the extra that brings it.
+
+    >>> from malocate import MissingDependency
+    >>> issubclass(MissingDependency, ImportError)
     True
     """
 
