@@ -6,15 +6,14 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from malocate.errors import InvalidInput, InvalidType
-from malocate.problem.entries import Bools, Floats, Int32s, Int64s
+from malocate.problem.arrays import Bools, Floats, Int32s, frozen
 
-Array = TypeVar("Array", bound=NDArray[Any])
 Labels = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 _LARGEST = 1e100  # beyond it, sums of squares of many answers would overflow
@@ -30,25 +29,6 @@ def frame_of(shape: object, scale: object, labels: object, mask: Any) -> dict[st
         "labels": labels_of(labels, sides),
         "mask": mask_of(mask, sides),
     }
-
-
-def columns_of(frame: dict[str, Any], **given: Any) -> dict[str, Any]:
-    """Give what each answer has of its own: the checked and frozen columns."""
-    arrays = {name: column(data, name) for name, data in given.items() if data is not None}
-    same_lengths(arrays)
-    rows = indices(arrays["rows"], "rows", frame["shape"])
-    cols = indices(arrays["cols"], "cols", frame["shape"])
-    real(arrays["values"], "values")
-    values = answers(arrays["values"], frame["scale"])
-    askable(rows, cols, frame["mask"])
-    numbered = "draws" in arrays
-    draws = draws_of(arrays["draws"]) if numbered else range(rows.size)
-    repeats = repeats_of(arrays["repeats"]) if "repeats" in arrays else None
-    if repeats is not None:
-        replicates(rows, cols, np.asarray(draws, dtype=np.int64), repeats)
-    chance = probability_of(arrays["probability"]) if "probability" in arrays else None
-    columns = {"rows": rows, "cols": cols, "values": values, "probability": chance}
-    return columns | {"_draws": draws, "_repeats": repeats, "_numbered": numbered}
 
 
 def shape_of(shape: object) -> tuple[int, int]:
@@ -84,7 +64,7 @@ def scale_of(scale: object) -> tuple[float, float] | None:
     return least, largest
 
 
-def column(data: ArrayLike, name: str) -> NDArray[Any]:
+def column(data: Any, name: str) -> NDArray[Any]:
     """Give one argument as a one-dimensional array, not yet copied."""
     if isinstance(data, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array; pass only the unmasked answers.")
@@ -99,12 +79,17 @@ def column(data: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def same_lengths(columns: dict[str, NDArray[Any]]) -> None:
-    """Refuse columns of different lengths."""
-    lengths = {name: array.size for name, array in columns.items()}
+def columns_of(optional: dict[str, ArrayLike | None], **needed: ArrayLike) -> dict[str, Any]:
+    """Give the arguments as one-dimensional arrays of one length; what is not given is None."""
+    columns: dict[str, NDArray[Any] | None] = {}
+    for name, data in (needed | optional).items():
+        left_out = data is None and name in optional
+        columns[name] = None if left_out else column(data, name)
+    lengths = {name: array.size for name, array in columns.items() if array is not None}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {size:,}" for name, size in lengths.items())
         raise InvalidInput(f"The lengths differ: {listed}; there must be one of each per answer.")
+    return columns
 
 
 def indices(array: NDArray[Any], name: str, shape: tuple[int, int]) -> Int32s:
@@ -130,17 +115,21 @@ def whole(array: NDArray[Any], name: str) -> None:
 def answers(
     array: NDArray[Any],
     scale: tuple[float, float] | None,
-    where: Callable[[int], str] = "values[{}]".format,
+    name: str = "values",
+    where: Callable[[int], str] | None = None,
 ) -> Floats:
     """Give the answers as a frozen copy of finite 64-bit floats on the scale.
 
-    A refusal says where the answer stands by `where(its place in the array)`.
+    A refusal calls the array `name` and says where an answer stands by `where(its place)`.
     """
+    real(array, name)
+    if array.size == 0:
+        return frozen(np.empty(0))
     values: Floats = np.add(array, 0.0, dtype=np.float64)  # a copy, in which -0.0 became 0.0
     least, largest = scale or (-_LARGEST, _LARGEST)
-    if values.size and not (least <= values.min() and values.max() <= largest):
+    if not (least <= values.min() and values.max() <= largest):
         place = int(np.argmax(~((values >= least) & (values <= largest))))
-        refuse_answer(where(place), float(values[place]), scale)
+        refuse_answer(where(place) if where else f"{name}[{place}]", float(values[place]), scale)
     return frozen(values)
 
 
@@ -224,47 +213,10 @@ def askable(rows: Int32s, cols: Int32s, mask: Bools | None) -> None:
         )
 
 
-def draws_of(array: NDArray[Any]) -> range | Int64s:
-    """Give the draw numbers, as a range when they are consecutive."""
-    whole(array, "draws")
-    if array.size and array.min() < 0:
-        place = int(np.argmax(array < 0))
-        raise InvalidInput(f"draws[{place}] is {array[place]}; draw numbers start at 0.")
-    return compact(frozen(array.astype(np.int64)))
-
-
-def compact(draws: Int64s) -> range | Int64s:
-    """Give consecutive draw numbers as a range; refuse draw numbers that repeat."""
-    if draws.size == 0:
-        return range(0)
-    first, last = int(draws[0]), int(draws[-1])
-    if last - first == draws.size - 1 and bool((draws[1:] > draws[:-1]).all()):
-        return range(first, last + 1)
-    order = np.argsort(draws, kind="stable")
-    ranked = draws[order]
-    again = np.flatnonzero(ranked[1:] == ranked[:-1])
-    if again.size:
-        one, two = int(order[again[0]]), int(order[again[0] + 1])
-        raise InvalidInput(
-            f"draws[{one}] and draws[{two}] are both {draws[two]}; each answer has its own draw"
-            " number (a second answer at the same cell is a new draw)."
-        )
-    return draws
-
-
-def repeats_of(array: NDArray[Any]) -> Int64s | None:
-    """Give the draws that designed replicates repeat, or None when there are no replicates."""
-    whole(array, "repeats")
-    if array.size and array.min() < -1:
-        place = int(np.argmax(array < -1))
-        raise InvalidInput(
-            f"repeats[{place}] is {array[place]}; give the draw it repeats, or -1 for none."
-        )
-    return frozen(array.astype(np.int64)) if (array >= 0).any() else None
-
-
-def probability_of(array: NDArray[Any]) -> Floats:
+def probability_of(array: NDArray[Any] | None) -> Floats | None:
     """Give draw probabilities as a frozen copy of floats above 0 and at most 1."""
+    if array is None:
+        return None
     real(array, "probability")
     chances = array.astype(np.float64)
     if chances.size and not (chances.min() > 0 and chances.max() <= 1):
@@ -274,37 +226,6 @@ def probability_of(array: NDArray[Any]) -> Floats:
             " it must be above 0 and at most 1."
         )
     return frozen(chances)
-
-
-def replicates(
-    rows: Int32s, cols: Int32s, draws: Int64s, repeats: Int64s, *, absent: bool = False
-) -> None:
-    """Refuse a replicate of a draw that is missing, at another cell, or itself a replicate.
-
-    A draw numbered below all of these belongs to an earlier batch and may be missing; with
-    `absent` any may be.
-    """
-    again = np.flatnonzero(repeats >= 0)
-    order = np.argsort(draws)
-    found = np.searchsorted(draws, repeats[again], sorter=order)
-    origin = order[np.minimum(found, draws.size - 1)]
-    here = draws[origin] == repeats[again]
-    earlier = repeats[again] < draws.min(initial=0)
-    elsewhere = (rows[origin] != rows[again]) | (cols[origin] != cols[again])
-    for wrong, why in (
-        (~(here | earlier | absent), "which is not among the draws."),
-        (here & elsewhere, "which is at another cell; a replicate asks the same cell again."),
-        (here & (repeats[origin] >= 0), "itself a replicate; name the first draw at the cell."),
-    ):
-        if wrong.any():
-            place = int(again[np.argmax(wrong)])
-            raise InvalidInput(f"repeats[{place}] names draw {repeats[place]}, {why}")
-
-
-def frozen(array: Array) -> Array:
-    """Give the array, closed to writing."""
-    array.flags.writeable = False
-    return array
 
 
 def shown(value: float) -> str:

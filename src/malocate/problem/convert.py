@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from malocate.errors import InvalidInput, InvalidType
 from malocate.problem import checks
-from malocate.problem.entries import Floats, Int64s
+from malocate.problem.arrays import Floats, Int64s
 
 if TYPE_CHECKING:
     import pandas
@@ -109,9 +109,7 @@ def _values(column: pandas.Series[Any], name: str, scale: Scale) -> Floats:
         raise InvalidType(
             f"frame[{name!r}] has dtype {column.dtype}; convert it with pandas.to_numeric."
         )
-    whole_frame = f"frame[{name!r}]"
-    checks.real(array, whole_frame)
-    return checks.answers(array, checks.scale_of(scale), lambda place: f"{whole_frame}[{place}]")
+    return checks.answers(array, checks.scale_of(scale), f"frame[{name!r}]")
 
 
 def _repeats(column: pandas.Series[Any]) -> NDArray[Any]:
@@ -167,12 +165,8 @@ def read_dense(matrix: ArrayLike, scale: Scale) -> dict[str, Any]:
     if array.ndim != 2:
         raise InvalidInput(f"The matrix has {array.ndim} dimensions; it must have two.")
     checks.real(array, "matrix")
-    rows, cols = np.nonzero(~np.isnan(array)) if array.size else (np.empty(0, int),) * 2
-    values = checks.answers(
-        array[rows, cols],
-        checks.scale_of(scale),
-        lambda place: f"matrix[{rows[place]}, {cols[place]}]",
-    )
+    rows, cols = np.nonzero(~np.isnan(array))
+    values = _matrix_answers(array[rows, cols], rows, cols, scale)
     return {"rows": rows, "cols": cols, "values": values, "shape": array.shape, "labels": labels}
 
 
@@ -198,12 +192,21 @@ def read_sparse(matrix: Any, scale: Scale) -> dict[str, Any]:
     if matrix.ndim != 2:
         raise InvalidInput(f"The matrix has {matrix.ndim} dimensions; it must have two.")
     stored = matrix.tocoo()
-    rows, cols, values = stored.row, stored.col, stored.data
-    checks.real(values, "matrix.data")
-    checks.answers(
-        values, checks.scale_of(scale), lambda place: f"matrix[{rows[place]}, {cols[place]}]"
-    )
+    rows, cols = stored.row, stored.col
+    values = _matrix_answers(stored.data, rows, cols, scale)
     return {"rows": rows, "cols": cols, "values": values, "shape": matrix.shape}
+
+
+def _matrix_answers(
+    values: NDArray[Any], rows: NDArray[Any], cols: NDArray[Any], scale: Scale
+) -> Floats:
+    """Give the answers of a matrix; a refusal names the cell."""
+    return checks.answers(
+        values,
+        checks.scale_of(scale),
+        "matrix",
+        lambda place: f"matrix[{rows[place]}, {cols[place]}]",
+    )
 
 
 def write_frame(observations: Observations) -> pandas.DataFrame:
@@ -217,9 +220,9 @@ def write_frame(observations: Observations) -> pandas.DataFrame:
         )
     )
     columns = {"row": rows, "column": cols, "value": observations.values}
-    if observations._draws != range(len(observations)):
+    if not np.array_equal(observations.draws, np.arange(len(observations))):
         columns["draw"] = observations.draws
-    if observations._repeats is not None:
+    if (observations.repeats >= 0).any():
         columns["repeats"] = observations.repeats
     if observations.probability is not None:
         columns["probability"] = observations.probability

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, frozen, restore
 
-_BLOCK = 1 << 21  # answers sorted at a time inside entries that were visited often
+_BLOCK = 1 << 18  # answers worked on at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,39 +37,44 @@ class Entries:
 
     @classmethod
     def from_answers(
-        cls, rows: Int32s, cols: Int32s, values: Floats, shape: tuple[int, int]
+        cls, rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[int, int]
     ) -> Entries:
         """Group checked answers by entry; `Observations.entries` calls this once."""
-        cells, order = sorted_cells(np.asarray(rows), np.asarray(cols), shape)
-        starts = group_starts(cells)
-        visits = np.diff(starts, append=cells.size)
-        cells = cells[starts]
-        answers = np.asarray(values, dtype=np.float64)[order]
-        del order
-        means, squares = _moments(answers, starts, visits)
+        row_of, col_of = np.asarray(rows, dtype=np.int32), np.asarray(cols, dtype=np.int32)
+        answers = np.asarray(values, dtype=np.float64)
+        cells, visits = np.empty(row_of.size, np.int64), np.empty(row_of.size, np.int64)
+        means, squares = np.empty(row_of.size), np.empty(row_of.size)
+        size = 0
+        for block, places in blocks_of_cells(row_of, col_of, shape):
+            starts = group_starts(block)
+            made = slice(size, size + starts.size)
+            cells[made] = block[starts]
+            visits[made] = np.diff(starts, append=block.size)
+            means[made], squares[made] = _moments(answers[places], starts, visits[made])
+            size = made.stop
+        for column in (cells, visits, means, squares):
+            column.resize(size, refcheck=False)  # gives the unused end back
         return cls._from_cells(shape, cells, visits, means, squares)
 
     @classmethod
     def _from_cells(
         cls, shape: tuple[int, int], cells: Int64s, visits: Int64s, means: Floats, squares: Floats
     ) -> Entries:
+        """Make entries of ascending cell numbers and of arrays that nobody else writes to."""
         d1, d2 = shape
         indptr = np.searchsorted(cells, np.arange(d1 + 1, dtype=np.int64) * d2).astype(np.int64)
         rows = np.repeat(np.arange(d1, dtype=np.int32), np.diff(indptr))
-        cols = (cells - rows.astype(np.int64) * d2).astype(np.int32)
-        columns = indptr, rows, cols, visits, means, squares
+        cells %= d2
+        columns = indptr, rows, cells.astype(np.int32), visits, means, squares
         for column in columns:
-            column.flags.writeable = False
+            frozen(column)
         return cls(shape, *columns)
 
     def __len__(self) -> int:
         return self.rows.size
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-        self.__dict__.update(state)
+        restore(self, state)
 
     @property
     def cells(self) -> Int64s:
@@ -110,34 +113,50 @@ class Entries:
         )
 
 
-def sorted_cells(rows: Int32s, cols: Int32s, shape: tuple[int, int]) -> tuple[Int64s, Int64s]:
-    """Give the cell numbers in ascending order and, for each, the place of its answer.
+def blocks_of_cells(
+    rows: Int32s, cols: Int32s, shape: tuple[int, int]
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Give the answers by ascending cell number: in blocks, the cells and the answers' places.
 
-    Answers at one cell keep their order. Cell and place are packed into one integer when they
-    fit, because a plain sort is several times faster than an indirect one.
+    A block holds all answers of its cells, in their order. Cell and place are packed into one
+    integer when they fit, because a plain sort is several times faster than an indirect one.
     """
     d1, d2 = shape
-    cells = rows.astype(np.int64)
-    cells *= d2
-    cells += cols
-    bits = max(cells.size - 1, 0).bit_length()
+    keys = rows.astype(np.int64)
+    keys *= d2
+    keys += cols
+    bits = max(keys.size - 1, 0).bit_length()
     if (d1 * d2 - 1).bit_length() + bits > 63:
-        order = np.argsort(cells, kind="stable")
-        return cells[order], order
-    cells <<= bits
-    cells |= np.arange(cells.size, dtype=np.int64)
-    cells.sort()
-    order = cells & ((1 << bits) - 1)
-    cells >>= bits
-    return cells, order
+        order = np.argsort(keys, kind="stable")
+        yield keys[order], order
+        return
+    keys <<= bits
+    for at in range(0, keys.size, _BLOCK):
+        keys[at : at + _BLOCK] |= np.arange(at, min(at + _BLOCK, keys.size))
+    keys.sort()
+    for block in _cut(keys, bits):
+        yield block >> bits, block & ((1 << bits) - 1)
+
+
+def _cut(keys: Int64s, bits: int) -> Iterator[Int64s]:
+    """Cut ascending keys into blocks, never between keys of one cell."""
+    at = 0
+    while at < keys.size:
+        last = int(keys[min(at + _BLOCK, keys.size) - 1]) >> bits
+        end = int(np.searchsorted(keys, ((last + 1) << bits) - 1, side="right"))
+        yield keys[at:end]
+        at = end
 
 
 def number_answers(rows: Int32s, cols: Int32s, shape: tuple[int, int]) -> Int64s:
     """Give for each answer the number of its entry in the `Entries` of these answers."""
-    cells, order = sorted_cells(rows, cols, shape)
-    starts = group_starts(cells)
-    numbers = np.empty(cells.size, dtype=np.int64)
-    numbers[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=cells.size))
+    numbers = np.empty(rows.size, dtype=np.int64)
+    size = 0
+    for block, places in blocks_of_cells(rows, cols, shape):
+        starts = group_starts(block)
+        entries = np.arange(size, size + starts.size)
+        numbers[places] = np.repeat(entries, np.diff(starts, append=block.size))
+        size += starts.size
     return numbers
 
 

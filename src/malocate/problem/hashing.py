@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malocate.errors import InvalidInput
-from malocate.problem.entries import Int64s
+from malocate.problem.arrays import Int64s
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of the splitmix64 generator
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

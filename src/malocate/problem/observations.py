@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from malocate.problem import checks, convert, views
+from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, restore
 from malocate.problem.checks import Labels
-from malocate.problem.entries import Bools, Entries, Floats, Int32s, Int64s, number_answers
+from malocate.problem.draws import Draws
+from malocate.problem.entries import Entries, number_answers
 from malocate.problem.hashing import hashed_folds
 
 if TYPE_CHECKING:
@@ -53,9 +56,7 @@ class Observations:
     cols: Int32s
     values: Floats
     probability: Floats | None
-    _draws: range | Int64s  # consecutive numbers take no memory
-    _repeats: Int64s | None
-    _numbered: bool  # the draw numbers were given, so they must be kept
+    numbering: Draws  # `draws` and `repeats`, kept compactly
 
     def __init__(
         self,
@@ -71,10 +72,17 @@ class Observations:
         repeats: ArrayLike | None = None,
         probability: ArrayLike | None = None,
     ) -> None:
-        frame = checks.frame_of(shape, scale, labels, mask)
-        given = {"draws": draws, "repeats": repeats, "probability": probability}
-        columns = checks.columns_of(frame, rows=rows, cols=cols, values=values, **given)
-        self.__dict__.update(frame, **columns)
+        state = checks.frame_of(shape, scale, labels, mask)
+        optional = {"draws": draws, "repeats": repeats, "probability": probability}
+        columns = checks.columns_of(optional, rows=rows, cols=cols, values=values)
+        state["rows"] = checks.indices(columns["rows"], "rows", state["shape"])
+        state["cols"] = checks.indices(columns["cols"], "cols", state["shape"])
+        state["values"] = checks.answers(columns["values"], state["scale"])
+        state["probability"] = checks.probability_of(columns["probability"])
+        checks.askable(state["rows"], state["cols"], state["mask"])
+        numbering = Draws.checked(state["rows"].size, columns["draws"], columns["repeats"])
+        numbering.check_replicates(state["rows"], state["cols"])
+        self.__dict__.update(state, numbering=numbering)
 
     @classmethod
     def _of(cls, **state: Any) -> Observations:
@@ -171,17 +179,12 @@ class Observations:
     @property
     def draws(self) -> Int64s:
         """The draw number of each answer."""
-        draws = self._draws
-        if isinstance(draws, range):
-            return checks.frozen(np.arange(draws.start, draws.stop, draws.step, dtype=np.int64))
-        return draws
+        return self.numbering.numbers
 
     @property
     def repeats(self) -> Int64s:
         """The draw that each answer repeats on purpose, -1 for none."""
-        if self._repeats is None:
-            return checks.frozen(np.full(len(self), -1, dtype=np.int64))
-        return self._repeats
+        return self.numbering.repeats
 
     @cached_property
     def entries(self) -> Entries:
@@ -230,7 +233,7 @@ class Observations:
         >>> Observations([0, 1], [0, 1], [3, 4], shape=(2, 2)).since(1).values.tolist()
         [4.0]
         """
-        return self.take(views.since(self, draw))
+        return self.take(self.numbering.since(operator.index(draw)))
 
     def halves(self) -> tuple[Observations, Observations]:
         """Give the first and the second half of the draws, by draw number.
@@ -242,7 +245,7 @@ class Observations:
         >>> first.values.tolist(), second.values.tolist()
         ([1.0, 2.0, 3.0], [4.0, 5.0])
         """
-        first, second = views.halves(self)
+        first, second = self.numbering.halves()
         return self.take(first), self.take(second)
 
     def once(self) -> Observations:
@@ -272,7 +275,7 @@ class Observations:
         >>> answers.fold_numbers(2, salt="a survey").tolist()
         [1, 1, 1, 0, 0, 1]
         """
-        return hashed_folds(views.origins(self), count, salt, segment, share=share)
+        return hashed_folds(self.numbering.origins, count, salt, segment, share=share)
 
     def folds(
         self, count: int, *, salt: int | str = 0, segment: str = "", share: float | None = None
@@ -321,7 +324,4 @@ class Observations:
         return {name: value for name, value in self.__dict__.items() if name != "entries"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                checks.frozen(value)
-        self.__dict__.update(state)
+        restore(self, state)

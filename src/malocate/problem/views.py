@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from malocate.errors import InvalidInput, InvalidType
-from malocate.problem import checks
-from malocate.problem.entries import Bools, Floats, Int64s
+from malocate.problem import checks, draws
+from malocate.problem.arrays import Floats, Index, frozen
 
 if TYPE_CHECKING:
     from malocate.problem.observations import Observations
 
-Index = slice | NDArray[Any]
-
-_FRAME = ("shape", "scale", "labels", "mask")
-_COLUMNS = ("rows", "cols", "values", "probability", "_repeats")
+FRAME = ("shape", "scale", "labels", "mask")  # what all answers share
+COLUMNS = ("rows", "cols", "values", "probability")  # what each has of its own
 _QUICK_TO_COUNT = 10**6  # answers that a repr groups by entry without being noticed
 
 
@@ -53,65 +50,31 @@ def _distinct_places(array: NDArray[Any], length: int) -> None:
 
 def taken(observations: Observations, index: Index) -> dict[str, Any]:
     """Give the state of the answers at `index`."""
-    state = dict(observations.__dict__, _numbered=True)
-    state.pop("entries", None)
-    for name in _COLUMNS:
-        if state[name] is not None:
-            state[name] = checks.frozen(state[name][index])
-    draws = state["_draws"]
-    if isinstance(draws, range) and not isinstance(index, slice):
-        draws = observations.draws
-    state["_draws"] = draws[index] if isinstance(draws, range) else checks.frozen(draws[index])
-    return state
-
-
-def since(observations: Observations, draw: int) -> slice | Bools:
-    """Say which answers have a draw number of `draw` or higher."""
-    draws = observations._draws
-    if isinstance(draws, range) and draws.step > 0:
-        return slice(len(range(draws.start, min(draw, draws.stop), draws.step)), None)
-    return observations.draws >= draw
-
-
-def origins(observations: Observations) -> Int64s:
-    """Give for each answer the draw that it repeats, or its own draw number."""
-    if observations._repeats is None:
-        return observations.draws
-    return np.where(observations._repeats >= 0, observations._repeats, observations.draws)
-
-
-def halves(observations: Observations) -> tuple[slice | Bools, slice | Bools]:
-    """Say which answers are in the first and in the second half of the draws."""
-    draws, size = observations._draws, len(observations)
-    if size == 0 or (isinstance(draws, range) and draws.step > 0 and observations._repeats is None):
-        middle = (size + 1) // 2
-        return slice(0, middle), slice(middle, size)
-    origin = origins(observations)
-    distinct = np.unique(origin)
-    first = origin <= distinct[(distinct.size - 1) // 2]
-    return first, ~first
+    state: dict[str, Any] = {name: getattr(observations, name) for name in FRAME}
+    for name in COLUMNS:
+        column = getattr(observations, name)
+        state[name] = None if column is None else frozen(column[index])
+    return state | {"numbering": observations.numbering.take(index)}
 
 
 def joined(parts: Sequence[Observations]) -> dict[str, Any]:
     """Give the state of all parts together, in their order."""
     _agree(parts)
-    state: dict[str, Any] = {name: parts[0].__dict__[name] for name in _FRAME}
+    state: dict[str, Any] = {name: getattr(parts[0], name) for name in FRAME}
     for name in ("rows", "cols", "values"):
-        state[name] = checks.frozen(np.concatenate([part.__dict__[name] for part in parts]))
-    state |= {"probability": _joined_probability(parts), **_joined_draws(parts)}
-    if state["_repeats"] is not None:
-        draws = np.asarray(state["_draws"], dtype=np.int64)
-        checks.replicates(state["rows"], state["cols"], draws, state["_repeats"], absent=True)
-    return state
+        state[name] = frozen(np.concatenate([getattr(part, name) for part in parts]))
+    numbering = draws.joined([part.numbering for part in parts])
+    numbering.check_replicates(state["rows"], state["cols"], absent=True)
+    return state | {"probability": _joined_probability(parts), "numbering": numbering}
 
 
 def _agree(parts: Sequence[Observations]) -> None:
     if not parts:
         raise InvalidInput("There are no parts to join; give at least one Observations.")
     for place, part in enumerate(parts):
-        if not hasattr(part, "_draws"):
+        if not hasattr(part, "numbering"):
             raise InvalidType(f"parts[{place}] is a {type(part).__name__}, not an Observations.")
-        for name in _FRAME:
+        for name in FRAME:
             if not _same(getattr(part, name), getattr(parts[0], name)):
                 raise InvalidInput(
                     f"parts[{place}] has another {name} than parts[0]"
@@ -134,62 +97,13 @@ def _joined_probability(parts: Sequence[Observations]) -> Floats | None:
         raise InvalidInput(
             f"parts[{place}] has no draw probabilities, others have; give them for all or none."
         )
-    return checks.frozen(np.concatenate(known)) if known else None
-
-
-def _joined_draws(parts: Sequence[Observations]) -> dict[str, Any]:
-    """Number the parts that came without draw numbers onwards, and keep the others' numbers."""
-    draws: list[range | Int64s] = []
-    repeats: list[Int64s] = []
-    end = 0
-    for part in parts:
-        shift = 0 if part._numbered or not draws else end
-        numbers, again = part._draws, part.repeats if _any_repeats(parts) else None
-        if shift and isinstance(numbers, range):
-            numbers = range(shift, shift + len(numbers))
-        if again is not None:
-            repeats.append(np.where(again >= 0, again + shift, -1))
-        draws.append(numbers)
-        end = max(end, _end(numbers))
-    return {
-        "_draws": _merged(draws),
-        "_repeats": checks.frozen(np.concatenate(repeats)) if repeats else None,
-        "_numbered": any(part._numbered for part in parts),
-    }
-
-
-def _any_repeats(parts: Sequence[Observations]) -> bool:
-    return any(part._repeats is not None for part in parts)
-
-
-def _end(draws: range | Int64s) -> int:
-    """Give the number after the highest draw."""
-    if isinstance(draws, range):
-        return max(draws[0], draws[-1]) + 1 if len(draws) else 0
-    return int(draws.max()) + 1
-
-
-def _merged(draws: Sequence[range | Int64s]) -> range | Int64s:
-    filled = [each for each in draws if len(each)]
-    if all(isinstance(each, range) and each.step == 1 for each in filled):
-        follow = all(one[-1] + 1 == two[0] for one, two in pairwise(filled))
-        if follow:
-            return range(int(filled[0][0]), int(filled[-1][-1]) + 1) if filled else range(0)
-    return checks.compact(
-        checks.frozen(np.concatenate([np.asarray(each, dtype=np.int64) for each in filled]))
-    )
+    return frozen(np.concatenate(known)) if known else None
 
 
 def equal(one: Observations, two: Observations) -> bool:
     """Tell whether all content is the same, draw numbers and their order included."""
-    names = (*_FRAME, "rows", "cols", "values", "probability")
-    if not all(_same(getattr(one, name), getattr(two, name)) for name in names):
-        return False
-    if isinstance(one._draws, range) and isinstance(two._draws, range):
-        same_draws = one._draws == two._draws
-    else:
-        same_draws = _same(one.draws, two.draws)
-    return same_draws and (one._repeats is two._repeats or _same(one.repeats, two.repeats))
+    same = all(_same(getattr(one, name), getattr(two, name)) for name in FRAME + COLUMNS)
+    return same and one.numbering.same(two.numbering)
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -204,7 +118,7 @@ def described(observations: Observations) -> str:
     """Give one line about the answers; entries are counted where that is quick."""
     d1, d2 = observations.shape
     text = f"{d1}×{d2}, {_counted(len(observations), 'answer')}"
-    if len(observations) <= _QUICK_TO_COUNT or "entries" in observations.__dict__:
+    if len(observations) <= _QUICK_TO_COUNT or "entries" in vars(observations):
         text += f" on {_counted(observations.n_seen, 'entry')}"
     if observations.scale is not None:
         text += ", scale " + "–".join(checks.shown(end) for end in observations.scale)
