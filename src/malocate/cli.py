@@ -66,7 +66,9 @@ def _common(
 
 @app.command(epilog="Example:  malocate demo --seed 7 --output seven.png")
 def demo(
-    output: Annotated[Path, typer.Option(help="The picture's file.")] = Path("demo.png"),
+    output: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path(
+        "demo.png"
+    ),
     seed: Annotated[int, typer.Option(min=0, help="Each seed makes another matrix.")] = 0,
     rank: Annotated[int, typer.Option(help="Rank of the preferences behind the ratings.")] = 3,
 ) -> None:
@@ -76,14 +78,15 @@ def demo(
     the mean of each column; SoftImpute certifies how near it came to its optimum;
     LowRankLeastSquares finds rank and ridge by itself, and the picture shows its completion.
     """
-    if not output.parent.is_dir():
-        raise InvalidInput(f"The folder of --output {output} does not exist; make it first.")
+    from malocate.plots import completion_picture
+
+    _check_output(output)
     source = malocate.Synthetic.ratings(shape=DEMO_SHAPE, rank=rank, rng=seed)
     answers = source.observe(DEMO_ANSWERS)
     console = Console()
     fits = _fit_all(answers, console)
     console.print(_results(fits, source, answers))
-    _save_picture(source, answers, fits[-1].completion, output)
+    completion_picture(source.truth, answers, fits[-1].completion).savefig(output, dpi=150)
     console.print(f"Picture: {output}", soft_wrap=True, highlight=False)
 
 
@@ -148,13 +151,8 @@ def _results(fits: list[_Fit], source: Synthetic, answers: Observations) -> Tabl
     return table
 
 
-def _save_picture(
-    source: Synthetic, answers: Observations, completion: Completion, output: Path
-) -> None:
-    from malocate.plots import completion_picture
-
-    figure = completion_picture(source.truth, answers, completion)
-    try:
-        figure.savefig(output, dpi=150)
-    except ValueError as error:
-        raise InvalidInput(f"--output {output} cannot be written: {error}.") from error
+def _check_output(output: Path) -> None:
+    if not output.parent.is_dir():
+        raise InvalidInput(f"The folder of --output {output} does not exist; make it first.")
+    if output.suffix not in {".pdf", ".png", ".svg"}:
+        raise InvalidInput(f"--output {output} must end in .pdf, .png or .svg.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +9,14 @@ from malocate.errors import MissingDependency
 from malocate.estimators.base import Completion
 from malocate.problem import Observations
 
-if TYPE_CHECKING:
+try:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+except ImportError as error:
+    raise MissingDependency(
+        "Pictures need matplotlib, which is not installed: pip install 'malocate[plots]'"
+    ) from error
 
 __all__ = ["completion_picture"]
 
@@ -34,7 +36,7 @@ def completion_picture(truth: Floats, observations: Observations, completion: Co
     >>> exact = Completion(source.left, source.right)
     >>> figure = completion_picture(source.truth, source.observe(200), exact)
     >>> [panel.get_title() for panel in figure.axes[:4]]
-    ['truth', 'seen: 28 % of the cells', 'completed, rank 2', 'error: RMSE 0.00']
+    ['truth', 'seen: 29 % of the cells', 'completed, rank 2', 'error: RMSE 0.00']
     """
     seen, error = _mean_answers(observations), completion.dense() - truth
     share, rmse = np.isfinite(seen).mean(), np.sqrt((error**2).mean())
@@ -60,13 +62,6 @@ def completion_picture(truth: Floats, observations: Observations, completion: Co
 
 
 def _empty_figure(shape: tuple[int, ...]) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency(
-            "Pictures need matplotlib, which is not installed; "
-            "install it with: pip install 'malocate[plots]'"
-        ) from error
     height = float(np.clip(2.6 * shape[0] / shape[1], 1.6, 5.0))
     return Figure(figsize=(13, height + 0.8), layout="constrained")
 

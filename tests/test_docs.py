@@ -1,0 +1,69 @@
+"""Undocumented means failing: docstrings, pages and the README keep up with the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import malocate
+import malocate.plots
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PUBLIC = [(home, name) for home in (malocate, malocate.plots) for name in home.__all__]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize(("home", "name"), PUBLIC)
+def test_a_public_name_has_a_docstring_with_an_example(home, name):
+    text = inspect.getdoc(getattr(home, name))
+    assert text
+    assert ">>> " in text
+
+
+@pytest.mark.parametrize(("home", "name"), PUBLIC)
+def test_a_public_name_is_on_a_page(home, name):
+    told = [page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md"]
+    assert any(re.search(rf"\b{name}\b", text) for text in told)
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=page_name
+)
+def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, page_name(page), "exec"), names)
+
+
+def test_the_readme_has_python_to_run():
+    assert BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_make_targets_on_a_page_exist(page):
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert set(re.findall(r"`make ([a-z-]+)", page.read_text(encoding="utf-8"))) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == malocate.__version__
+    assert f"## {malocate.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
