@@ -42,9 +42,9 @@ clean: ## Remove caches and built files; .venv stays
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "malocate needs Python 3.11 or newer, but '$(PYTHON)' is" \
-	    "$$($(PYTHON) --version 2>&1); try: make PYTHON=python3.12" >&2; exit 1; }
+	    "$$($(PYTHON) --version 2>/dev/null || echo missing); try: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group dev --editable '.[plots]'
