@@ -152,40 +152,47 @@ def refuse_answer(where: str, value: float, scale: tuple[float, float] | None) -
 
 def labels_of(labels: object, shape: tuple[int, int]) -> Labels | None:
     """Give the labels of rows and columns as two tuples, as long as the sides, without repeats."""
+    pair = label_lists(labels)
+    if pair is None:
+        return None
+    return _side_labels(pair[0], "row", shape[0]), _side_labels(pair[1], "column", shape[1])
+
+
+def label_lists(labels: Any) -> tuple[list[Any], list[Any]] | None:
+    """Give the labels of rows and columns as two lists, or None when there are none."""
     if labels is None:
         return None
-    pair = tuple(labels) if isinstance(labels, Iterable) and not isinstance(labels, str) else ()
-    if len(pair) != 2 or any(isinstance(each, str) or not iterable(each) for each in pair):
+    sides = list(labels) if isinstance(labels, Iterable) else []
+    if len(sides) != 2 or any(isinstance(e, str) or not isinstance(e, Iterable) for e in sides):
         raise InvalidType("labels must be two sequences, (row labels, column labels).")
-    rows, cols = (_side_labels(each, *side) for each, side in zip(pair, _sides(shape), strict=True))
+    rows, cols = (side.tolist() if hasattr(side, "tolist") else list(side) for side in sides)
     return rows, cols
 
 
-def _sides(shape: tuple[int, int]) -> tuple[tuple[str, int], tuple[str, int]]:
-    return ("row", shape[0]), ("column", shape[1])
-
-
-def _side_labels(labels: Any, side: str, length: int) -> tuple[Any, ...]:
-    listed = tuple(labels.tolist() if hasattr(labels, "tolist") else labels)
-    if len(listed) != length:
+def _side_labels(labels: list[Any], side: str, length: int) -> tuple[Any, ...]:
+    if len(labels) != length:
         raise InvalidInput(
-            f"There are {len(listed):,} {side} labels for {length:,} {side}s; give one per {side}."
+            f"There are {len(labels):,} {side} labels for {length:,} {side}s; give one per {side}."
         )
     seen: dict[Any, int] = {}
-    for place, label in enumerate(listed):
-        if label is None or label != label:
+    for place, label in enumerate(labels):
+        if _missing(label, f"{side} label {place}"):
             raise InvalidInput(f"{side} label {place} is missing; every {side} needs a label.")
         if seen.setdefault(label, place) != place:
             raise InvalidInput(
                 f"{side} label {label!r} stands at {seen[label]} and at {place};"
                 " labels must not repeat."
             )
-    return listed
+    return tuple(labels)
 
 
-def iterable(thing: object) -> bool:
-    """Tell whether `thing` can be listed."""
-    return isinstance(thing, Iterable)
+def _missing(label: Any, name: str) -> bool:
+    """Tell whether a label is None or not a number; refuse one that cannot be looked up."""
+    try:
+        hash(label)
+        return label is None or bool(label != label)
+    except TypeError:
+        raise InvalidType(f"{name} is {label!r}; a label must be hashable.") from None
 
 
 def mask_of(mask: ArrayLike | None, shape: tuple[int, int]) -> Bools | None:

@@ -31,7 +31,7 @@ class FrameReader:
     value: str
     segment: str | None
     scale: Scale
-    labels: GivenLabels
+    labels: tuple[list[Any], list[Any]] | None  # when they are fixed beforehand
 
     def read(
         self, source: Any, make: Callable[..., Observations]
@@ -42,10 +42,14 @@ class FrameReader:
         segment = self.segment or ("segment" if "segment" in frame else None)
         if segment is None:
             return make(**self._answers(frame, columns, np.arange(len(frame))))
-        return {
-            name: make(**self._answers(frame, columns, lines))
-            for name, lines in _lines_by_segment(frame, segment)
-        }
+        found = {}
+        for name, lines in _lines_by_segment(frame, segment):
+            answers = self._answers(frame, columns, lines)
+            try:
+                found[name] = make(**answers)
+            except InvalidInput as error:
+                raise InvalidInput(f"Segment {name!r}: {error}") from None
+        return found
 
     def _columns(self, frame: pandas.DataFrame) -> dict[str, NDArray[Any]]:
         """Give the columns that hold numbers, checked line by line."""

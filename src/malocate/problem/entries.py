@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, frozen, restore
 
+_KEY_BITS = 63  # of a 64-bit integer, without its sign
 _BLOCK = 1 << 18  # answers worked on at a time, so that they stay in the cache
 
 
@@ -126,7 +127,7 @@ def blocks_of_cells(
     keys *= d2
     keys += cols
     bits = max(keys.size - 1, 0).bit_length()
-    if (d1 * d2 - 1).bit_length() + bits > 63:
+    if (d1 * d2 - 1).bit_length() + bits > _KEY_BITS:
         order = np.argsort(keys, kind="stable")
         yield keys[order], order
         return

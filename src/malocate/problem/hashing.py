@@ -8,7 +8,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from malocate.errors import InvalidInput
+from malocate.errors import InvalidInput, InvalidType
 from malocate.problem.arrays import Int64s
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of the splitmix64 generator
@@ -25,17 +25,26 @@ def keyed_hash(numbers: Int64s, *key: int | str) -> NDArray[np.uint64]:
     >>> first == keyed_hash([3], "a salt")[0], first == keyed_hash([3], "another")[0]
     (np.True_, np.False_)
     """
-    text = json.dumps(key).encode()
-    offset = np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
     bits = np.asarray(numbers, dtype=np.int64).astype(np.uint64)
     bits *= _STEP
-    bits += offset
+    bits += _offset(key)
     bits ^= bits >> np.uint64(30)
     bits *= _MIX_1
     bits ^= bits >> np.uint64(27)
     bits *= _MIX_2
     bits ^= bits >> np.uint64(31)
     return bits
+
+
+def _offset(key: tuple[int | str, ...]) -> np.uint64:
+    """Give the start that a key stands for, from a cryptographic hash of its parts."""
+    parts = []
+    for part in key:
+        if not isinstance(part, str | int | np.integer):
+            raise InvalidType(f"{part!r} cannot be part of a hash's key; use integers or text.")
+        parts.append(part if isinstance(part, str) else int(part))
+    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
 
 
 def hashed_folds(
@@ -49,6 +58,8 @@ def hashed_folds(
     >>> hashed_folds([0, 1, 2, 3, 4], 2, "salt").tolist()
     [1, 0, 1, 0, 0]
     """
+    if not isinstance(count, int | np.integer):
+        raise InvalidType(f"count is {count!r}; it must be an integer.")
     if count < 1:
         raise InvalidInput(f"count is {count}; there must be at least one fold.")
     if share is None:

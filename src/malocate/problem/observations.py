@@ -119,7 +119,8 @@ class Observations:
         >>> Observations.from_frame(tasting, row="who", column="wine").labels
         (('Al', 'Bo'), ('red', 'white'))
         """
-        reader = convert.FrameReader(row, column, value, segment, scale, labels)
+        fixed = checks.label_lists(labels)
+        reader = convert.FrameReader(row, column, value, segment, scale, fixed)
         return reader.read(frame, lambda **made: cls(**made, scale=scale, mask=mask))
 
     @classmethod

@@ -77,7 +77,7 @@ def _agree(parts: Sequence[Observations]) -> None:
         for name in FRAME:
             if not _same(getattr(part, name), getattr(parts[0], name)):
                 raise InvalidInput(
-                    f"parts[{place}] has another {name} than parts[0]"
+                    f"parts[{place}] differs from parts[0] in {name}"
                     f"{_difference(part, parts[0], name)}; only answers about the same matrix"
                     " can be joined."
                 )
