@@ -22,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 
 CG_STEPS = 3
 
+ROUNDING = 1e-14
+"""Relative rise of the objective that is put down to rounding, not to a bad step."""
+
 
 @dataclass(frozen=True, eq=False)
 class Factors:
@@ -47,6 +50,52 @@ def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     return q_left @ u[:, :k], values[:k], q_right @ vt[:k].T
 
 
+class Descent:
+    """A descent under way: run some steps, look at it, run more with the momentum kept."""
+
+    def __init__(self, cells: Cells, left: Floats, right: Floats, ridge: Floats) -> None:
+        """Start at the given factors, which are copied."""
+        self.cells = cells
+        self.left, self.right, self.ridge = (
+            np.array(a, dtype=np.float64, order="C") for a in (left, right, ridge)
+        )
+        self.objective = _objective(cells, self.left, self.right, self.ridge)
+        self.steps = 0
+        self._before = (self.left, self.right)
+        self._momentum = 0
+
+    def run(self, steps: int, tol: float, cg_steps: int = CG_STEPS) -> bool:
+        """Take up to `steps` steps; true once two in a row gain less than `tol`, or none can."""
+        small = 0
+        for _ in range(steps):
+            before, momentum = self.objective, self._momentum
+            if not self._step(cg_steps):
+                if momentum == 0:
+                    return True
+                continue
+            small = small + 1 if before - self.objective <= tol * abs(self.objective) else 0
+            if small >= 2:
+                return True
+        return False
+
+    def _step(self, cg_steps: int) -> bool:
+        """Extrapolate and sweep both sides; keep the result if it lowers the objective."""
+        self.steps += 1
+        weight = self._momentum / (self._momentum + 3)
+        left = self.left + weight * (self.left - self._before[0])
+        right = self.right + weight * (self.right - self._before[1])
+        sweep(self.cells.by_row, left, right, self.ridge, cg_steps)
+        loss = sweep(self.cells.by_column, right, left, self.ridge, cg_steps)
+        value = 0.5 * (loss + self.ridge @ (_squares(left) + _squares(right)))
+        self._before = (self.left, self.right)
+        if not value <= self.objective + ROUNDING * abs(self.objective):
+            self._momentum = 0
+            return False
+        self.left, self.right, self.objective = left, right, float(value)
+        self._momentum += 1
+        return True
+
+
 def descend(
     cells: Cells,
     left: Floats,
@@ -57,28 +106,10 @@ def descend(
     tol: float,
     cg_steps: int = CG_STEPS,
 ) -> Factors:
-    """Descend from the given factors until a step gains less than `tol` of the objective."""
-    left, right, ridge = (np.array(a, dtype=np.float64, order="C") for a in (left, right, ridge))
-    last_left, last_right = left, right
-    best, momentum, small = _objective(cells, left, right, ridge), 0, 0
-    for step in range(1, max_steps + 1):
-        weight = momentum / (momentum + 3)
-        new_left = left + weight * (left - last_left)
-        new_right = right + weight * (right - last_right)
-        sweep(cells.by_row, new_left, new_right, ridge, cg_steps)
-        loss = sweep(cells.by_column, new_right, new_left, ridge, cg_steps)
-        value = 0.5 * (loss + ridge @ _squares(new_left) + ridge @ _squares(new_right))
-        if value > best:
-            if momentum == 0:
-                return Factors(left, right, best, step, True)
-            last_left, last_right, momentum = left, right, 0
-            continue
-        small = small + 1 if best - value <= tol * abs(value) else 0
-        last_left, last_right, left, right = left, right, new_left, new_right
-        best, momentum = value, momentum + 1
-        if small >= 2:
-            return Factors(left, right, best, step, True)
-    return Factors(left, right, best, max_steps, False)
+    """Descend from the given factors until two steps in a row gain less than `tol`."""
+    descent = Descent(cells, left, right, ridge)
+    settled = descent.run(max_steps, tol, cg_steps)
+    return Factors(descent.left, descent.right, descent.objective, descent.steps, settled)
 
 
 def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: int) -> float:

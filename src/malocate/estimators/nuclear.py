@@ -1,0 +1,222 @@
+"""Least squares with the nuclear norm, solved on factors, with a certificate.
+
+    minimise over M:  ½ Σ_e w_e (y_e − M_e)² + penalty · ‖M‖_*
+
+The optimum is also that of the factored ridge problem (`factored`) once the factors have enough
+columns. The columns needed are found on the way: the residual's singular directions above the
+penalty are those the factors lack, so they are appended; columns that the penalty has emptied
+are dropped. From a cold start the penalty comes down in a few stages, which keeps the factors
+thin. A dual point, the residual scaled down to spectral norm `penalty`, bounds how far the
+objective can still fall: that bound is the certified gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from malocate.estimators.cells import Cells
+from malocate.estimators.factored import Descent, balanced, fitted
+from malocate.estimators.spectrum import leading, norm_bound, norm_within
+
+Floats = npt.NDArray[np.float64]
+Trace = Callable[[Floats, Floats], None]
+
+STAGE = 8.0
+"""Ratio of one penalty to the next on the way down to the one asked for."""
+
+STAGE_STEPS = 3
+CHECK_STEPS = 10
+FIRST_DIRECTIONS = 16
+FINAL_DIRECTIONS = 8
+FINAL_ROUNDS = 6
+MOST_ROUNDS = 24
+EMPTY = 1e-4
+"""Columns whose singular value is below this share of the largest may be dropped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Factors, the objective they reach, and the certified relative duality gap."""
+
+    left: Floats
+    right: Floats
+    objective: float
+    gap: float
+    steps: int
+
+
+def solve(
+    cells: Cells,
+    penalty: float,
+    *,
+    tol: float,
+    max_steps: int,
+    start: tuple[Floats, Floats] | None = None,
+    trace: Trace | None = None,
+) -> Solution:
+    """Solve to a certified relative duality gap of `tol`, or until `max_steps` sweeps are spent.
+
+    `trace`, if given, is shown the factors after every sweep at the final penalty.
+    """
+    work = _Solver(cells, penalty, tol, trace)
+    work.begin(start)
+    while not (work.certified or work.stalled) and work.steps < max_steps:
+        work.advance(max_steps)
+    work.conclude()
+    return Solution(work.left, work.right, work.objective, work.gap, work.steps)
+
+
+class _Solver:
+    """The loop of `solve`: grow, descend, drop, certify."""
+
+    def __init__(self, cells: Cells, penalty: float, tol: float, trace: Trace | None) -> None:
+        self.cells, self.penalty, self.tol, self.trace = cells, penalty, tol, trace
+        self.level = penalty
+        self.gap = math.inf
+        self.steps = 0
+        self.stalled = False
+        self.rounds = FINAL_ROUNDS
+
+    def begin(self, start: tuple[Floats, Floats] | None) -> None:
+        """Take the start's factors, or none and the first stage's penalty."""
+        if start is None:
+            self._adopt(*(np.zeros((side, 0)) for side in self.cells.shape))
+            self.bases = (self.left, self.right)
+            self._look(FIRST_DIRECTIONS)
+            self.level = max(self.penalty, self.lacking.largest / STAGE)
+        else:
+            self._adopt(*start)
+            self._drop_empty()
+            self._look(FIRST_DIRECTIONS)
+
+    @property
+    def certified(self) -> bool:
+        return self.gap <= self.tol
+
+    @property
+    def _wanted(self) -> float:
+        """The singular value from which a direction outside the factors is worth a column."""
+        return self.level * (1 + min(1e-3, self.tol / 10))
+
+    @property
+    def objective(self) -> float:
+        """The objective at the penalty asked for; the factors' norm bounds the nuclear norm."""
+        norms = np.sum(self.left**2) + np.sum(self.right**2)
+        return float(0.5 * (self.cells.weights @ self.misses**2 + self.penalty * norms))
+
+    def advance(self, max_steps: int) -> None:
+        """Append what is lacking, sweep a few times, drop what is empty, look again."""
+        grown = self._grow()
+        final = self.level <= self.penalty
+        crowded = len(self.lacking.values) > 0 and grown == len(self.lacking.values)
+        steps = STAGE_STEPS if crowded or not final else CHECK_STEPS
+        self._descend(min(steps, max_steps - self.steps), final)
+        self._drop_empty()
+        if not crowded:
+            self.level = max(self.penalty, self.level / STAGE)
+        if final and not crowded:
+            self._look(FINAL_DIRECTIONS, self.rounds)
+        else:
+            self._look(max(FIRST_DIRECTIONS, self.left.shape[1] // 2))
+        if final and not crowded:
+            self._certify()
+        self.stalled &= final and self.lacking.largest <= self._wanted
+
+    def conclude(self) -> None:
+        """Give the gap that can be certified where the tolerance was not reached."""
+        if not self.certified:
+            self._drop_empty()
+            self._look(FINAL_DIRECTIONS, self.rounds)
+            lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
+            upper = norm_bound(self.residual, lower, lower * (1 + self.tol), self.bases)
+            self.gap = min(self.gap, self._gap_at(upper))
+
+    def _adopt(self, left: Floats, right: Floats) -> None:
+        ridge = np.full(left.shape[1], self.level)
+        self.descent = Descent(self.cells, left, right, ridge)
+        self.left, self.right = self.descent.left, self.descent.right
+
+    def _descend(self, steps: int, final: bool) -> None:
+        if self.descent.ridge.size and self.descent.ridge[0] != self.level:
+            self._adopt(self.left, self.right)
+        done = self.descent.steps
+        self.stalled = False
+        while not self.stalled and self.descent.steps < done + steps:
+            self.stalled = self.descent.run(1, 0.0)
+            if self.trace is not None and final:
+                self.trace(self.descent.left, self.descent.right)
+        self.steps += self.descent.steps - done
+        self.left, self.right = self.descent.left, self.descent.right
+
+    def _grow(self) -> int:
+        """Append the lacking directions, as far along them as lowers the objective most."""
+        fresh = self.lacking.above(self._wanted)
+        if len(fresh.values) == 0:
+            return 0
+        excess = fresh.values - self.level
+        left, right = fresh.left * np.sqrt(excess), fresh.right * np.sqrt(excess)
+        change = fitted(self.cells, left, right)
+        length = math.sqrt((excess @ excess) / (self.cells.weights @ change**2))
+        self._adopt(np.hstack([self.left, length * left]), np.hstack([self.right, length * right]))
+        return len(fresh.values)
+
+    def _drop_empty(self) -> None:
+        """Drop columns that are nearly zero and that the residual pulls less than the penalty."""
+        u, values, v = balanced(self.left, self.right)
+        kept = values > EMPTY * max(values, default=0.0)
+        if not kept.all():
+            pull = np.einsum("ik,ik->k", u, self._residual() @ v)
+            kept |= pull >= 0.999 * self.level
+        self.bases = (u[:, kept], v[:, kept])
+        if not kept.all():
+            root = np.sqrt(values[kept])
+            self._adopt(self.bases[0] * root, self.bases[1] * root)
+
+    def _residual(self) -> sparse.csr_matrix:
+        self.misses = self.cells.targets - fitted(self.cells, self.left, self.right)
+        return self.cells.matrix(self.cells.weights * self.misses)
+
+    def _look(self, count: int, rounds: int = 1) -> None:
+        """See the residual: what is missed at each cell, and the directions lacking."""
+        self.residual = self._residual()
+        self.lacking = leading(self.residual, count, without=self.bases, rounds=rounds)
+
+    def _certify(self) -> None:
+        """Bound the gap by the dual point; the norm itself only where it can decide."""
+        lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
+        if self.objective <= 0.0:
+            self.gap = 0.0
+        if self.certified or self._gap_at(lower) > self.tol:
+            return
+        enough = self.penalty / self._scale_for(self.tol)
+        upper = norm_bound(self.residual, lower, enough, self.bases)
+        self.gap = min(self.gap, self._gap_at(upper))
+        if not self.certified:  # a direction is lacking that a quick look cannot see
+            self.rounds = min(2 * self.rounds, MOST_ROUNDS)
+            self._look(FINAL_DIRECTIONS, self.rounds)
+
+    def _scale_for(self, gap: float) -> float:
+        """Give the smallest scale of the residual at which the dual point leaves that gap."""
+        fit = float(self.cells.weights @ (self.misses * self.cells.targets))
+        square = float(self.cells.weights @ self.misses**2)
+        short = fit * fit - 2 * square * (1 - gap) * self.objective
+        return (fit - math.sqrt(max(0.0, short))) / square
+
+    def _gap_at(self, norm: float) -> float:
+        """Give the relative gap if the residual's spectral norm is `norm`."""
+        primal = self.objective
+        fit = float(self.cells.weights @ (self.misses * self.cells.targets))
+        square = float(self.cells.weights @ self.misses**2)
+        if primal <= 0.0:
+            return 0.0
+        if square == 0.0:
+            return 1.0
+        scale = min(fit / square, self.penalty / norm if norm > 0.0 else math.inf)
+        dual = scale * fit - 0.5 * scale**2 * square
+        return max(0.0, (primal - dual) / primal)

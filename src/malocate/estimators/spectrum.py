@@ -1,0 +1,181 @@
+"""Singular directions and norms of a sparse residual: what the factors lack, and how much."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+
+Floats = npt.NDArray[np.float64]
+
+CHOLESKY_SIDE = 3000
+"""Shorter sides up to which a norm is bounded by Cholesky factorisations, without chance."""
+
+FAILURE = 1e-9
+"""Chance that the random-start Lanczos bound, used for longer sides, is too small."""
+
+LANCZOS_STEPS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Leading singular triplets: left vectors, values in falling order, right vectors."""
+
+    left: Floats
+    values: Floats
+    right: Floats
+
+    def above(self, threshold: float) -> Directions:
+        """Keep the triplets whose value is above the threshold."""
+        kept = int(np.count_nonzero(self.values > threshold))
+        return Directions(self.left[:, :kept], self.values[:kept], self.right[:, :kept])
+
+    @property
+    def largest(self) -> float:
+        """The largest value; zero if there are none."""
+        return float(self.values[0]) if len(self.values) else 0.0
+
+
+def leading(
+    matrix: sparse.csr_matrix,
+    count: int,
+    *,
+    without: tuple[Floats, Floats] | None = None,
+    rounds: int = 1,
+) -> Directions:
+    """Find about the `count` leading singular triplets, outside the given orthonormal bases.
+
+    Block Krylov iteration from a fixed pseudo-random start. The values never exceed the true
+    ones; one round finds directions worth appending to factors, several find those that stand
+    out little from the rest.
+    """
+    count = min(count, *matrix.shape)
+    right = np.random.default_rng(count).standard_normal((matrix.shape[1], count))
+    krylov = np.empty((matrix.shape[0], 0))
+    for _ in range(rounds):
+        left = _basis(_outside(matrix @ right, without, 0))
+        krylov = np.hstack([krylov, left])
+        right = _outside(matrix.T @ left, without, 1)
+    left = krylov if rounds == 1 else _basis(krylov)
+    u, values, vt = np.linalg.svd(_outside(matrix.T @ left, without, 1).T, full_matrices=False)
+    return Directions(left @ u[:, :count], values[:count], vt[:count].T)
+
+
+def norm_within(matrix: sparse.csr_matrix, bases: tuple[Floats, Floats]) -> float:
+    """Give a lower bound of the spectral norm: that of the part inside either basis."""
+    along_right, along_left = matrix @ bases[1], matrix.T @ bases[0]
+    return max(_thin_norm(along_right), _thin_norm(along_left))
+
+
+def norm_bound(
+    matrix: sparse.csr_matrix, lower: float, enough: float, bases: tuple[Floats, Floats]
+) -> float:
+    """Give an upper bound of the spectral norm; work stops once it is at most `enough`.
+
+    `lower` is a lower bound that is expected to be nearly tight. Short sides are settled by
+    Cholesky factorisations; for long ones the matrix is cut by the bases into three thin blocks,
+    whose norms are exact, and a remainder that Lanczos bounds, wrong with a chance of at most
+    `FAILURE`.
+    """
+    if min(matrix.shape) <= CHOLESKY_SIDE:
+        return _bound_by_cholesky(matrix, lower, enough)
+    return _bound_by_blocks(matrix, enough, bases)
+
+
+def _bound_by_cholesky(matrix: sparse.csr_matrix, lower: float, enough: float) -> float:
+    """Raise the guess until guess²·I − R Rᵀ is positive definite."""
+    short = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    gram = np.asarray((short @ short.T).todense())
+    ceiling, excess = math.sqrt(float(np.trace(gram))), max(enough / lower - 1, 1e-9) / 4
+    while (guess := lower * (1 + excess)) < ceiling:
+        if _positive_definite(guess * guess * (1 - 1e-10), gram):
+            return guess
+        excess *= 4
+    return ceiling
+
+
+def _positive_definite(level: float, gram: Floats) -> bool:
+    shifted = -gram
+    shifted.flat[:: len(gram) + 1] += level
+    _, failed = linalg.lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
+    return bool(failed == 0)
+
+
+def _bound_by_blocks(
+    matrix: sparse.csr_matrix, enough: float, bases: tuple[Floats, Floats]
+) -> float:
+    """Bound the norm by that of the 2 × 2 matrix of the blocks' norms."""
+    left, right = bases
+    along_right, along_left = matrix @ right, matrix.T @ left
+    inner = left.T @ along_right
+    corner = _thin_norm(along_right - left @ inner)
+    other = _thin_norm(along_left - right @ inner.T)
+    rest = lanczos_bound(matrix, bases, enough=max(enough - corner - other, 0.9 * enough))
+    return _thin_norm(np.array([[_thin_norm(inner), other], [corner, rest]]))
+
+
+def lanczos_bound(
+    matrix: sparse.csr_matrix, without: tuple[Floats, Floats], *, enough: float
+) -> float:
+    """Bound the norm of the matrix outside the bases; too small with chance ≤ `FAILURE`.
+
+    Kuczyński and Woźniakowski (1992): from a uniformly random start, k Lanczos steps find the
+    largest eigenvalue of an n × n positive matrix to a relative error ε but for a chance of
+    1.648 √n exp(−√ε (2k − 1)).
+    """
+    size = matrix.shape[1]
+    start = _outside(np.random.default_rng(size).standard_normal(size), without, 1)
+    now, before, beta = start / np.linalg.norm(start), np.zeros(size), 0.0
+    diagonal: list[float] = []
+    beside: list[float] = []
+    bound = math.inf
+    for step in range(1, min(LANCZOS_STEPS, size) + 1):
+        image = _outside(matrix.T @ _outside(matrix @ now, without, 0), without, 1)
+        image -= beta * before
+        diagonal.append(float(image @ now))
+        image -= diagonal[-1] * now
+        beta = float(np.linalg.norm(image))
+        exhausted = beta <= 1e-14 * max(diagonal)
+        if step % 10 == 0 or exhausted:
+            bound = min(bound, _kuczynski_wozniakowski(diagonal, beside, size))
+            if bound <= enough or exhausted:
+                break
+        beside.append(beta)
+        before, now = now, image / beta
+    return bound
+
+
+def _kuczynski_wozniakowski(diagonal: list[float], beside: list[float], size: int) -> float:
+    steps = len(diagonal)
+    largest = linalg.eigvalsh_tridiagonal(diagonal, beside[: steps - 1])[-1]
+    missed = (math.log(1.648 * math.sqrt(size) / FAILURE) / (2 * steps - 1)) ** 2
+    return math.sqrt(max(0.0, largest) / (1 - missed)) if missed < 1 else math.inf
+
+
+def _thin_norm(matrix: Floats) -> float:
+    if matrix.size == 0:
+        return 0.0
+    gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
+    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
+
+
+def _basis(vectors: Floats) -> Floats:
+    return np.asarray(linalg.qr(vectors, mode="economic", check_finite=False)[0])
+
+
+def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> Any:
+    """Take off the part of the vectors inside the basis of that side."""
+    if bases is None:
+        return vectors
+    return vectors - bases[side] @ (bases[side].T @ vectors)
+
+
+def largest_singular_value(matrix: sparse.csr_matrix) -> float:
+    """Give the spectral norm of a sparse matrix, from below and to several digits."""
+    if matrix.nnz == 0:
+        return 0.0
+    return leading(matrix, 8, rounds=16).largest
