@@ -111,6 +111,7 @@ def test_a_completion_reads_as_a_line(done):
         ({"left": np.ones(2)}, InvalidInput, r"shapes \(2,\) and \(3, 1\); both must be two-dim"),
         ({"left": np.ones((2, 2))}, InvalidInput, "with the same number of columns"),
         ({"left": np.full((2, 1), np.nan)}, InvalidInput, "hold NaN or infinity"),
+        ({"centre": Centre(np.inf)}, InvalidInput, "hold NaN or infinity"),
         ({"centre": Centre(0, [1.0])}, InvalidInput, r"are 1 row effects .* shape \(2, 3\)"),
         ({"labels": ("ab", "cd")}, InvalidInput, r"are 2 column labels .* shape \(2, 3\)"),
         ({"memory": {"x": [1]}}, InvalidType, r"memory\['x'\] is a list; a completion remembers"),

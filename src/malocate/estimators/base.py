@@ -237,8 +237,11 @@ def _check_sides(done: Completion) -> None:
             f"Completion factors have shapes {left.shape} and {right.shape}; "
             "both must be two-dimensional with the same number of columns."
         )
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise InvalidInput("Completion factors hold NaN or infinity; every value must be finite.")
+    parts = left, right, done.centre.rows, done.centre.cols, done.centre.offset
+    if not all(np.isfinite(part).all() for part in parts):
+        raise InvalidInput(
+            "Completion factors or centre hold NaN or infinity; every value must be finite."
+        )
     pairs = [("row effects", done.centre.rows, 0), ("column effects", done.centre.cols, 1)]
     if done.labels is not None:
         pairs += [("row labels", done.labels[0], 0), ("column labels", done.labels[1], 1)]
