@@ -64,6 +64,13 @@ class Descent:
         self._before = (self.left, self.right)
         self._momentum = 0
 
+    def widen(self, left: Floats, right: Floats) -> None:
+        """Append columns, at rest; the others keep their momentum."""
+        self._before = (np.hstack([self._before[0], left]), np.hstack([self._before[1], right]))
+        self.left, self.right = np.hstack([self.left, left]), np.hstack([self.right, right])
+        self.ridge = np.append(self.ridge, np.full(left.shape[1], self.ridge[-1]))
+        self.objective = _objective(self.cells, self.left, self.right, self.ridge)
+
     def run(self, steps: int, tol: float, cg_steps: int = CG_STEPS) -> bool:
         """Take up to `steps` steps; true once two in a row gain less than `tol`, or none can."""
         small = 0
@@ -114,7 +121,6 @@ def descend(
 
 def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: int) -> float:
     """Move every line of `factor` in place; give Σ w (y − fit)² at the new factor."""
-
     losses = np.zeros(len(factor))
     power = _squares(other) / max(1, len(other))
 
@@ -130,7 +136,6 @@ def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: in
 
 def fitted(cells: Cells, left: Floats, right: Floats) -> Floats:
     """Give ``left @ right.T`` at the cells."""
-
     side, values = cells.by_row, np.empty(len(cells))
 
     def work(first: int, last: int) -> None:

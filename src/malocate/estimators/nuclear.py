@@ -33,7 +33,8 @@ STAGE = 8.0
 STAGE_STEPS = 3
 CHECK_STEPS = 10
 FIRST_DIRECTIONS = 16
-FINAL_DIRECTIONS = 8
+FEW_DIRECTIONS = 8
+MOST_DIRECTIONS = 64
 FINAL_ROUNDS = 6
 MOST_ROUNDS = 24
 EMPTY = 1e-4
@@ -82,6 +83,7 @@ class _Solver:
         self.steps = 0
         self.stalled = False
         self.rounds = FINAL_ROUNDS
+        self.count = FIRST_DIRECTIONS
 
     def begin(self, start: tuple[Floats, Floats] | None) -> None:
         """Take the start's factors, or none and the first stage's penalty."""
@@ -114,16 +116,16 @@ class _Solver:
         """Append what is lacking, sweep a few times, drop what is empty, look again."""
         grown = self._grow()
         final = self.level <= self.penalty
-        crowded = len(self.lacking.values) > 0 and grown == len(self.lacking.values)
+        crowded = 0 < grown == len(self.lacking.values)
         steps = STAGE_STEPS if crowded or not final else CHECK_STEPS
         self._descend(min(steps, max_steps - self.steps), final)
         self._drop_empty()
-        if not crowded:
-            self.level = max(self.penalty, self.level / STAGE)
-        if final and not crowded:
-            self._look(FINAL_DIRECTIONS, self.rounds)
+        self.count = min(2 * self.count, MOST_DIRECTIONS) if crowded else max(grown, FEW_DIRECTIONS)
+        if final:
+            self._look(self.count, self.rounds)
         else:
-            self._look(max(FIRST_DIRECTIONS, self.left.shape[1] // 2))
+            self.level = self.level if crowded else max(self.penalty, self.level / STAGE)
+            self._look(max(self.count, self.left.shape[1] // 2, FIRST_DIRECTIONS))
         if final and not crowded:
             self._certify()
         self.stalled &= final and self.lacking.largest <= self._wanted
@@ -132,7 +134,7 @@ class _Solver:
         """Give the gap that can be certified where the tolerance was not reached."""
         if not self.certified:
             self._drop_empty()
-            self._look(FINAL_DIRECTIONS, self.rounds)
+            self._look(FEW_DIRECTIONS, self.rounds)
             lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
             upper = norm_bound(self.residual, lower, lower * (1 + self.tol), self.bases)
             self.gap = min(self.gap, self._gap_at(upper))
@@ -163,7 +165,13 @@ class _Solver:
         left, right = fresh.left * np.sqrt(excess), fresh.right * np.sqrt(excess)
         change = fitted(self.cells, left, right)
         length = math.sqrt((excess @ excess) / (self.cells.weights @ change**2))
-        self._adopt(np.hstack([self.left, length * left]), np.hstack([self.right, length * right]))
+        if self.descent.ridge.size and self.descent.ridge[0] == self.level:
+            self.descent.widen(length * left, length * right)
+            self.left, self.right = self.descent.left, self.descent.right
+        else:
+            self._adopt(
+                np.hstack([self.left, length * left]), np.hstack([self.right, length * right])
+            )
         return len(fresh.values)
 
     def _drop_empty(self) -> None:
@@ -199,7 +207,7 @@ class _Solver:
         self.gap = min(self.gap, self._gap_at(upper))
         if not self.certified:  # a direction is lacking that a quick look cannot see
             self.rounds = min(2 * self.rounds, MOST_ROUNDS)
-            self._look(FINAL_DIRECTIONS, self.rounds)
+            self._look(FEW_DIRECTIONS, self.rounds)
 
     def _scale_for(self, gap: float) -> float:
         """Give the smallest scale of the residual at which the dual point leaves that gap."""
