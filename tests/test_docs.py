@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,11 +12,14 @@ import pytest
 
 import malocate
 import malocate.plots
+import malocate.sklearn
+import malocate.testing
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PUBLIC = [(home, name) for home in (malocate, malocate.plots) for name in home.__all__]
+HOMES = (malocate, malocate.plots, malocate.sklearn, malocate.testing)
+PUBLIC = [(home.__name__, name) for home in HOMES for name in home.__all__]
 
 
 def page_name(page: Path) -> str:
@@ -24,7 +28,7 @@ def page_name(page: Path) -> str:
 
 @pytest.mark.parametrize(("home", "name"), PUBLIC)
 def test_a_public_name_has_a_docstring_with_an_example(home, name):
-    text = inspect.getdoc(getattr(home, name))
+    text = inspect.getdoc(getattr(sys.modules[home], name))
     assert text
     assert ">>> " in text
 
