@@ -1,0 +1,195 @@
+"""SoftImpute: optimality by an independent dense duality gap, limits, rules, warm starts."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+
+from malocate import InvalidInput, Observations, SoftImpute, Status, Synthetic
+from malocate.estimators import spectrum
+
+
+def dense(observations):
+    """Give visits and mean answers as full matrices."""
+    entries = observations.entries
+    visits, means = np.zeros(observations.shape), np.zeros(observations.shape)
+    visits[entries.rows, entries.cols] = entries.visits
+    means[entries.rows, entries.cols] = entries.means
+    return visits, means
+
+
+def objective(observations, matrix, penalty):
+    visits, means = dense(observations)
+    nuclear = np.linalg.svd(matrix, compute_uv=False).sum()
+    return 0.5 * (visits * (means - matrix) ** 2).sum() + penalty * nuclear
+
+
+def relative_gap(observations, matrix, penalty):
+    """Compute the duality gap from scratch: dense matrices and a full decomposition."""
+    visits, means = dense(observations)
+    residual = visits * (means - matrix)
+    fit, square = (residual * means).sum(), (visits * (means - matrix) ** 2).sum()
+    scale = min(penalty / np.linalg.norm(residual, 2), fit / square)
+    dual = scale * fit - scale**2 * square / 2
+    primal = objective(observations, matrix, penalty)
+    return (primal - dual) / primal
+
+
+CASES = [
+    ((200, 200), 10, 8000, 1.26, 1e-3),
+    ((60, 40), 2, 1200, 0.5, 1e-5),
+    ((40, 90), 5, 700, 2.0, 1e-4),
+    ((1, 30), 1, 25, 0.3, 1e-5),
+    ((30, 1), 1, 25, 0.3, 1e-5),
+    ((25, 25), 25, 5000, 3.0, 1e-6),
+]
+
+
+@pytest.mark.parametrize(("shape", "rank", "n", "penalty", "tol"), CASES)
+def test_the_certified_gap_holds_by_an_independent_computation(shape, rank, n, penalty, tol):
+    answers = Synthetic.low_rank(shape=shape, rank=rank, noise=0.1, rng=1).observe(n, rng=2)
+    done = SoftImpute(penalty, tol=tol).fit(answers)
+    true_gap = relative_gap(answers, done.dense(), penalty)
+    assert done.status is Status.CONVERGED
+    assert done.gap <= tol
+    assert -1e-12 <= true_gap <= done.gap + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_an_outside_solver(seed):
+    source = Synthetic.low_rank(shape=(14, 20), rank=3, noise=0.2, rng=seed)
+    answers = source.observe(250, rng=seed + 10)
+    visits, means = dense(answers)
+    matrix = cvxpy.Variable(answers.shape)
+    loss = cvxpy.sum(cvxpy.multiply(visits, cvxpy.square(means - matrix))) / 2
+    problem = cvxpy.Problem(cvxpy.Minimize(loss + 1.5 * cvxpy.norm(matrix, "nuc")))
+    problem.solve(solver=cvxpy.CLARABEL)
+    done = SoftImpute(1.5, tol=1e-7).fit(answers)
+    assert objective(answers, done.dense(), 1.5) == pytest.approx(problem.value, rel=1e-6)
+    np.testing.assert_allclose(done.dense(), matrix.value, atol=2e-3)
+
+
+def test_a_penalty_at_the_operator_norm_gives_zero():
+    answers = Synthetic.low_rank(shape=(30, 20), rank=2, rng=0).observe(200, rng=1)
+    visits, means = dense(answers)
+    limit = np.linalg.norm(visits * means, 2)
+    assert SoftImpute(limit * 1.0001).fit(answers).rank == 0
+    assert SoftImpute(limit * 0.98).fit(answers).rank == 1
+
+
+def test_full_data_gives_the_closed_form_soft_threshold():
+    values = np.random.default_rng(0).normal(size=(30, 22))
+    done = SoftImpute(2.0, tol=1e-9).fit(Observations.from_dense(values))
+    u, s, vt = np.linalg.svd(values, full_matrices=False)
+    np.testing.assert_allclose(done.dense(), (u * np.maximum(s - 2.0, 0)) @ vt, atol=1e-4)
+    assert done.rank == np.count_nonzero(s > 2.0)
+
+
+def test_one_row_has_a_closed_form():
+    # One row: min ½ Σ w (y − m)² + λ‖m‖₂ over the seen cells; unseen cells are zero.
+    values = np.array([3.0, -1.0, 2.0])
+    answers = Observations([0, 0, 0], [0, 2, 3], values, shape=(1, 5))
+    done = SoftImpute(1.0, tol=1e-10).fit(answers)
+    shrunk = values * (1 - 1.0 / np.linalg.norm(values))
+    np.testing.assert_allclose(done.dense()[0], [shrunk[0], 0, shrunk[1], shrunk[2], 0], atol=1e-5)
+
+
+def test_tighter_tolerance_never_ends_higher():
+    answers = Synthetic.low_rank(shape=(80, 60), rank=4, rng=3).observe(2000, rng=4)
+    reached = [SoftImpute(0.7, tol=tol).fit(answers) for tol in (1e-1, 1e-3, 1e-6)]
+    values = [objective(answers, done.dense(), 0.7) for done in reached]
+    assert values[0] >= values[1] >= values[2] * (1 - 1e-12)
+    assert all(
+        value * (1 - done.gap) <= values[2] for value, done in zip(values, reached, strict=True)
+    )
+
+
+def test_a_warm_start_reaches_the_same_objective_in_fewer_steps():
+    source = Synthetic.low_rank(shape=(120, 100), rank=5, rng=3)
+    answers = source.observe(5000, rng=4)
+    more = Observations.concat([answers, source.observe(50, rng=5)])
+    estimator = SoftImpute(1.0, tol=1e-3)
+    cold, warm = estimator.fit(more), estimator.fit(more, start=estimator.fit(answers))
+    assert warm.memory["steps"] < cold.memory["steps"]
+    assert warm.memory["objective"] == pytest.approx(cold.memory["objective"], rel=1e-3)
+
+
+def test_the_path_is_the_same_as_single_fits():
+    answers = Synthetic.low_rank(shape=(50, 40), rank=3, rng=3).observe(900, rng=4)
+    penalties = [4.0, 2.0, 1.0, 0.5]
+    estimator = SoftImpute(tol=1e-6)
+    for penalty, done in zip(penalties, estimator.path(answers, penalties), strict=True):
+        alone = SoftImpute(penalty, tol=1e-6).fit(answers)
+        assert done.memory["penalty"] == penalty
+        assert done.memory["objective"] == pytest.approx(alone.memory["objective"], rel=2e-6)
+
+
+def test_the_universal_rule_uses_replicates_when_there_are_enough():
+    source = Synthetic.low_rank(shape=(40, 30), rank=2, noise=0.3, rng=0)
+    answers = source.observe(1500, rng=1)
+    done = SoftImpute("universal").fit(answers)
+    noise = math.sqrt(answers.entries.noise_variance)
+    rule = noise * (math.sqrt(1500 / 40) + math.sqrt(1500 / 30))
+    assert done.memory["penalty"] == pytest.approx(rule)
+
+
+def test_the_universal_rule_without_replicates_finds_the_noise_by_the_residual():
+    source = Synthetic.low_rank(shape=(150, 120), rank=2, noise=0.3, rng=0)
+    once = source.observe(9000, rng=1).once()
+    done = SoftImpute("universal").fit(once)
+    per_noise = math.sqrt(len(once) / 150) + math.sqrt(len(once) / 120)
+    assert 0.8 * 0.3 <= done.memory["penalty"] / per_noise <= 1.25 * 0.3
+
+
+def test_the_fancyimpute_rule_is_the_largest_singular_value_over_fifty():
+    answers = Synthetic.low_rank(shape=(60, 40), rank=3, rng=0).observe(900, rng=1)
+    done = SoftImpute("fancyimpute").fit(answers)
+    largest = np.linalg.norm(dense(answers)[1], 2)
+    assert done.memory["penalty"] == pytest.approx(largest / 50, rel=1e-6)
+
+
+def test_out_of_steps_is_said_with_an_honest_gap():
+    answers = Synthetic.low_rank(shape=(80, 60), rank=5, rng=0).observe(2000, rng=1)
+    done = SoftImpute(0.1, tol=1e-8, max_steps=6).fit(answers)
+    assert done.status is Status.OUT_OF_STEPS
+    assert done.gap > 1e-8
+    assert relative_gap(answers, done.dense(), 0.1) <= done.gap + 1e-12
+
+
+@pytest.mark.parametrize("penalty", [0.0, -1.0, math.nan, math.inf, "bayes"])
+def test_a_bad_penalty_is_refused(penalty):
+    with pytest.raises(InvalidInput, match="penalty is .*; it must be a positive number"):
+        SoftImpute(penalty)
+
+
+def test_bad_tolerances_and_steps_are_refused():
+    with pytest.raises(InvalidInput, match="tol is 0; it must lie between 0 and 1"):
+        SoftImpute(tol=0)
+    with pytest.raises(InvalidInput, match="max_steps is 0"):
+        SoftImpute(max_steps=0)
+
+
+def test_norm_bounds_are_above_the_norm_and_close():
+    rng = np.random.default_rng(0)
+    answers = Synthetic.low_rank(shape=(90, 70), rank=3, rng=0).observe(1500, rng=1)
+    visits, means = dense(answers)
+    matrix = spectrum.sparse.csr_matrix(visits * means)
+    truth = np.linalg.norm(visits * means, 2)
+    none = (np.zeros((90, 0)), np.zeros((70, 0)))
+    some = tuple(np.linalg.qr(rng.normal(size=(side, 4)))[0] for side in (90, 70))
+    lower = spectrum.largest_singular_value(matrix)
+    assert lower == pytest.approx(truth, rel=1e-8)
+    assert truth <= spectrum.norm_bound(matrix, lower, 1.01 * lower, none) <= 1.02 * truth
+    assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, none) <= 1.3 * truth
+    assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
+
+
+def test_leading_directions_stay_outside_the_bases():
+    matrix = spectrum.sparse.csr_matrix(np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]))
+    basis = np.eye(6)[:, :1]
+    found = spectrum.leading(matrix, 2, without=(basis, basis), rounds=8)
+    np.testing.assert_allclose(found.values, [4.0, 3.0], rtol=1e-6)
+    assert np.abs(basis.T @ found.left).max() < 1e-12
