@@ -161,7 +161,7 @@ def test_out_of_steps_is_said_with_an_honest_gap():
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, math.nan, math.inf, "bayes"])
 def test_a_bad_penalty_is_refused(penalty):
-    with pytest.raises(InvalidInput, match="penalty is .*; it must be a positive number"):
+    with pytest.raises(InvalidInput, match=r"penalty is .*; it must be a positive number"):
         SoftImpute(penalty)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,7 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     shares = np.linspace(0, cells, threads + 1)
     cuts = np.searchsorted(indptr, shares)
     cuts[0], cuts[-1] = 0, lines
-    runs = [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if a < b]
+    runs = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
     waiting = [_pool(threads).submit(work, *run) for run in runs[1:]]
     work(*runs[0])
     for job in waiting:
