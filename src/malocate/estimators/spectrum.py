@@ -15,6 +15,9 @@ Floats = npt.NDArray[np.float64]
 CHOLESKY_SIDE = 3000
 """Shorter sides up to which a norm is bounded by Cholesky factorisations, without chance."""
 
+DENSE_SHARE = 0.1
+"""Share of filled cells from which a residual is multiplied as a dense matrix."""
+
 FAILURE = 1e-9
 """Chance that the random-start Lanczos bound, used for longer sides, is too small."""
 
@@ -88,14 +91,21 @@ def norm_bound(
 
 def _bound_by_cholesky(matrix: sparse.csr_matrix, lower: float, enough: float) -> float:
     """Raise the guess until guess²·I − R Rᵀ is positive definite."""
-    short = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    gram = np.asarray((short @ short.T).todense())
+    gram = _gram(matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T.tocsr())
     ceiling, excess = math.sqrt(float(np.trace(gram))), max(enough / lower - 1, 1e-9) / 4
     while (guess := lower * (1 + excess)) < ceiling:
         if _positive_definite(guess * guess * (1 - 1e-10), gram):
             return guess
         excess *= 4
     return ceiling
+
+
+def _gram(short: sparse.csr_matrix) -> Floats:
+    """Give R Rᵀ; a dense product beats a sparse one unless few cells are filled."""
+    if short.nnz < DENSE_SHARE * short.shape[0] * short.shape[1]:
+        return np.asarray((short @ short.T).todense())
+    dense = short.toarray()
+    return np.asarray(dense @ dense.T)
 
 
 def _positive_definite(level: float, gram: Floats) -> bool:

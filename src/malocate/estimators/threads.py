@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,8 +16,6 @@ from threadpoolctl import ThreadpoolController
 
 WORTH_A_THREAD = 2_000_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
-
-Spread = Callable[[Callable[[int, int], None], npt.NDArray[np.int64], int], None]
 
 
 @cache
@@ -32,8 +31,9 @@ def pinned() -> Iterator[None]:
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="malocate")
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Keep one pool per process: a forked child inherits the object but not its threads."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"malocate-{process}")
 
 
 def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost: int) -> None:
@@ -51,7 +51,7 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     cuts = np.searchsorted(indptr, shares)
     cuts[0], cuts[-1] = 0, lines
     runs = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-    waiting = [_pool(threads).submit(work, *run) for run in runs[1:]]
+    waiting = [_pool(threads - 1, os.getpid()).submit(work, *run) for run in runs[1:]]
     work(*runs[0])
     for job in waiting:
         job.result()

@@ -1,0 +1,62 @@
+"""Threads inside a fit: the same bits for any number, also in a forked child."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import numba
+import numpy as np
+import pytest
+
+from malocate import SoftImpute, Synthetic
+from malocate.estimators import threads
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Hand out even small sweeps, to two threads, whatever the machine has."""
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
+
+
+def fitted_matrix():
+    answers = Synthetic.low_rank(shape=(80, 60), rank=3, rng=0).observe(1500, rng=1)
+    return SoftImpute(0.5).fit(answers).dense()
+
+
+def test_two_threads_give_the_same_bits_as_one(monkeypatch, two_threads):
+    several = fitted_matrix()
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 1)
+    assert np.array_equal(several, fitted_matrix())
+
+
+def test_every_line_is_worked_on_once(two_threads):
+    indptr = np.array([0, 5, 5, 5, 90, 91, 100])
+    seen = np.zeros(6, dtype=int)
+
+    def work(first, last):
+        seen[first:last] += 1
+
+    threads.spread(work, indptr, 1)
+    assert seen.tolist() == [1] * 6
+
+
+def test_a_worker_error_reaches_the_caller(two_threads):
+    def work(first, last):
+        if last == 2:
+            raise RuntimeError("broken line")
+
+    with pytest.raises(RuntimeError, match="broken line"):
+        threads.spread(work, np.array([0, 10, 20]), 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_can_fit_after_its_parent_did(two_threads):
+    here = fitted_matrix()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(fitted_matrix).get(timeout=60)
+    assert np.array_equal(here, there)
+
+
+def test_the_number_of_threads_is_numbas():
+    assert threads.get_num_threads is numba.get_num_threads
