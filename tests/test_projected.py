@@ -47,7 +47,8 @@ def test_counting_large_values_is_lepskis_choice(seed):
 
 @pytest.mark.parametrize("rank", [0, 1, 4, 12, 99])
 def test_a_given_rank_is_the_truncated_decomposition(rank):
-    seen = Synthetic.low_rank((15, 12), rank=3, noise=0.5, rng=1).observe(900)
+    seen = Synthetic.low_rank((15, 12), rank=3, noise=0.5, rng=1).observe(1800)
+    assert seen.share_seen == 1
     u, values, vt = np.linalg.svd(entry_means(seen), full_matrices=False)
     done = ProjectedLeastSquares(rank=rank).fit(seen)
     assert done.rank == min(rank, 12)
@@ -90,8 +91,8 @@ def test_the_bound_holds_for_uneven_noise_and_is_not_far_above_it():
 def test_lepski_is_nearly_as_good_as_the_best_rank():
     ratios = []
     for seed in range(6):
-        source = Synthetic.decaying((60, 60), exponent=1.0, noise=1.0, rng=seed)
-        seen = source.observe(6 * 3600, rng=seed)
+        source = Synthetic.decaying((60, 60), exponent=1.0, noise=2.0, rng=seed)
+        seen = source.observe(20 * 3600, rng=seed)
         best = min(error(ProjectedLeastSquares(rank=r).fit(seen), source.truth) for r in range(20))
         ratios.append(error(ProjectedLeastSquares().fit(seen), source.truth) / best)
     assert np.mean(ratios) < 1.15
@@ -127,18 +128,36 @@ def test_a_line_of_answers_is_taken_as_it_is():
     np.testing.assert_allclose(done.dense(), [[1.0, 2.0, 4.0]])
 
 
-def test_unseen_cells_lean_on_the_centre_and_the_status_says_so():
-    seen = Observations([0, 0, 1], [0, 1, 0], [5.0, 5.0, 5.0], shape=(2, 2))
-    done = ProjectedLeastSquares(centre="mean").fit(seen)
-    np.testing.assert_allclose(done.dense(), 5.0)
-    assert done.status is Status.UNSEEN_CELLS
-    assert "the centre at the cells that nobody answered" in done.status.value
+@pytest.mark.parametrize(("times", "noise"), [(3, 0.1), (1, 0.1), (0.6, 0.1), (1, 1.0)])
+def test_unseen_cells_are_filled_by_the_fit(times, noise):
+    source = Synthetic.low_rank((100, 100), rank=3, noise=noise, rng=0)
+    n = int(times * 10_000)
+    done = ProjectedLeastSquares().fit(source.observe(n, rng=1))
+    assert done.rank == 3
+    assert done.status is Status.CONVERGED
+    assert error(done, source.truth) < 2 * noise**2 * 3 * (100 + 100 - 3) / n
 
 
-def test_cells_that_cannot_be_asked_are_not_missed():
-    mask = [[False, False], [False, True]]
-    seen = Observations([0, 0, 1], [0, 1, 0], [5.0, 5.0, 5.0], shape=(2, 2), mask=mask)
-    assert ProjectedLeastSquares().fit(seen).status is Status.CLOSED_FORM
+def test_a_filled_fit_is_a_stationary_point_of_the_misses_at_seen_cells():
+    seen = Synthetic.low_rank((20, 15), rank=2, noise=0.2, rng=0).observe(400, rng=1)
+    done = ProjectedLeastSquares(rank=2, tol=1e-10, max_steps=5000).fit(seen)
+    entries, residual = seen.entries, np.zeros((20, 15))
+    residual[entries.rows, entries.cols] = entries.means - done.predict(entries.rows, entries.cols)
+    assert len(entries) < 300
+    np.testing.assert_allclose(residual @ done.right, 0, atol=1e-6)
+    np.testing.assert_allclose(residual.T @ done.left, 0, atol=1e-6)
+
+
+def test_with_next_to_no_answers_it_gives_the_centre():
+    source = Synthetic.low_rank((100, 100), rank=5, noise=0.1, rng=0)
+    assert ProjectedLeastSquares().fit(source.observe(800, rng=1)).rank == 0
+
+
+def test_the_step_limit_is_told():
+    seen = Synthetic.low_rank((20, 15), rank=2, noise=0.2, rng=0).observe(400, rng=1)
+    done = ProjectedLeastSquares(rank=2, max_steps=2).fit(seen)
+    assert done.status is Status.OUT_OF_STEPS
+    assert done.memory["steps"] == 2
 
 
 def test_additive_answers_leave_no_rank_above_the_centre():
@@ -175,6 +194,9 @@ def test_a_matrix_too_large_to_be_dense_is_refused(monkeypatch):
         ({"rank": 2.0}, InvalidType, "rank is 2.0; it must be a whole number or 'lepski'."),
         ({"rank": True}, InvalidType, "rank is True; it must be a whole number"),
         ({"rank": "auto"}, InvalidType, "rank is 'auto'; it must be a whole number or 'lepski'."),
+        ({"tol": 0.0}, InvalidInput, "tol is 0.0; it must lie between 0 and 1."),
+        ({"max_steps": 0}, InvalidInput, "max_steps is 0; it must be at least 1."),
+        ({"max_steps": 1.5}, InvalidType, "max_steps is 1.5; it must be a whole number."),
         ({"centre": "rows"}, InvalidInput, "centre is 'rows'; it must be 'none', 'mean' or"),
     ],
 )

@@ -46,7 +46,6 @@ class Status(Enum):
     OUT_OF_STEPS = "the step limit came before the tolerance; raise `max_steps` or loosen `tol`"
     CLIPPED = "clipped to the scale: a heuristic, not the optimum inside the box"
     UPDATED = "updated from the new answers alone"
-    UNSEEN_CELLS = "solved in closed form, with the centre at the cells that nobody answered"
     EMPTY = "no answers yet: the completion is the middle of the scale, or zero"
 
 
@@ -199,6 +198,16 @@ def refuse_dense(shape: tuple[int, int], way_out: str) -> None:
             f"The dense matrix of shape {shape} has {cells:,} cells, more than the limit of "
             f"{DENSE_LIMIT:,}; {way_out}."
         )
+
+
+def check_count(name: str, value: object, *, least: int, instead: str = "") -> None:
+    """Refuse a setting that is not a whole number of at least `least`, nor the word `instead`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        words = f" or {instead}" if instead else ""
+        raise InvalidType(f"{name} is {value!r}; it must be a whole number{words}.")
+    if value < least:
+        words = f", or {instead}" if instead else ""
+        raise InvalidInput(f"{name} is {value}; it must be at least {least}{words}.")
 
 
 def check_start(observations: Observations, start: Completion | None) -> None:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput, InvalidType
-from malocate.estimators.base import Completion, Estimator, Status, check_start
+from malocate.errors import InvalidInput
+from malocate.estimators.base import Completion, Estimator, Status, check_count, check_start
 from malocate.estimators.centring import Centre
 from malocate.estimators.factored import balanced
 from malocate.estimators.streaming import Heard, Lines, Watch, fitted, update
@@ -53,10 +53,7 @@ class OnlineLeastSquares:
     def __post_init__(self) -> None:
         if self.rank == "auto":
             return
-        if isinstance(self.rank, bool) or not isinstance(self.rank, int | np.integer):
-            raise InvalidType(f"rank is {self.rank!r}; it must be a whole number or 'auto'.")
-        if self.rank < 0:
-            raise InvalidInput(f"rank is {self.rank}; it must be at least 0, or 'auto'.")
+        check_count("rank", self.rank, least=0, instead="'auto'")
         if self.batch is not None:
             raise InvalidInput(
                 f"rank is {self.rank} and batch is {self.batch!r}; the batch estimator settles the "

@@ -1,4 +1,4 @@
-"""Least squares projected on low rank: the estimator for many more answers than cells.
+"""Least squares projected on low rank: the estimator for as many answers as cells, or more.
 
 When every cell was answered, the least-squares matrix is simply the matrix Y of mean answers,
 and the best fit of rank r to it is its singular value decomposition cut after r values. What is
@@ -18,6 +18,11 @@ the least mean squared error in the limit of large matrices (Gavish and Donoho, 
 
 With n answers spread evenly, b² is below 2.7 σ² (d1 + d2) · d1 d2 / n, so that the error per entry
 is of the order σ² r (d1 + d2) / n, without a logarithm.
+
+Cells without answers begin at the centre and are then filled with the fit itself, again and again
+until it stays: a descent on the squared misses at the seen cells. Meanwhile their "noise" is what
+the filling is still expected to move (its last move · unseen / seen) plus what the fit does not yet
+explain at the seen cells.
 """
 
 from __future__ import annotations
@@ -29,15 +34,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
 from malocate.estimators.base import (
     Completion,
     Status,
+    check_count,
     check_start,
     empty_completion,
     refuse_dense,
 )
-from malocate.estimators.centring import CentreKind, check_kind, fit_centre
+from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
 from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
@@ -46,17 +52,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ProjectedLeastSquares:
-    """The mean answer of every cell, cut to low rank: for many more answers than cells.
+    """The mean answer of every cell, cut to low rank: for as many answers as cells, or more.
 
     `rank` is a number, or "lepski": the smallest rank beyond which there is nothing that noise
     could not have made. The noise level comes from repeated answers; where nothing was repeated
-    it is read off the smaller half of the singular values. A cell without answers is filled with
-    the centre before the cut, which biases it towards the centre: `status` says so. Where
-    much is unseen, use `LowRankLeastSquares`. Answers on a declared scale give a completion
-    clipped to it. The fit is in closed form, so `start` saves nothing.
+    it is read off the smaller half of the singular values. When every cell was answered the fit
+    is in closed form. Else the unseen cells are filled with the fit itself, at most `max_steps`
+    times, until it changes by less than `tol` of its size. Answers on a declared scale give a
+    completion clipped to it. A `start` saves nothing.
 
-    `memory` holds the noise variance, the level below which singular values count as noise, and
-    all singular values.
+    `memory` holds the noise variance of an answer, the bound below which singular values count
+    as noise, all singular values and the steps taken.
 
     >>> from malocate import Synthetic
     >>> source = Synthetic.low_rank(shape=(40, 30), rank=3, noise=1.0, rng=0)
@@ -69,15 +75,16 @@ class ProjectedLeastSquares:
 
     rank: int | Literal["lepski"] = "lepski"
     centre: CentreKind = "none"
+    tol: float = 1e-4
+    max_steps: int = 100
 
     def __post_init__(self) -> None:
         check_kind(self.centre)
-        if self.rank == "lepski":
-            return
-        if isinstance(self.rank, bool) or not isinstance(self.rank, int | np.integer):
-            raise InvalidType(f"rank is {self.rank!r}; it must be a whole number or 'lepski'.")
-        if self.rank < 0:
-            raise InvalidInput(f"rank is {self.rank}; it must be at least 0, or 'lepski'.")
+        if self.rank != "lepski":
+            check_count("rank", self.rank, least=0, instead="'lepski'")
+        check_count("max_steps", self.max_steps, least=1)
+        if not 0 < self.tol < 1:
+            raise InvalidInput(f"tol is {self.tol}; it must lie between 0 and 1.")
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Average the answers cell by cell and cut the matrix of means to low rank."""
@@ -87,23 +94,96 @@ class ProjectedLeastSquares:
         if len(entries) == 0:
             return empty_completion(observations)
         centre = fit_centre(entries, self.centre)
-        means = np.zeros(observations.shape)
-        means[entries.rows, entries.cols] = entries.means - centre.at(entries.rows, entries.cols)
         with pinned():
-            u, values, vt = np.linalg.svd(means, full_matrices=False)
-        noise, bound = _noise(entries, means, values)
-        rank = lepski_rank(values, bound) if self.rank == "lepski" else min(self.rank, len(values))
-        root = np.sqrt(values[:rank])
-        all_seen = len(entries) >= observations.n_askable
+            cut, steps, settled = self._filled(_Means.above(entries, centre))
+        all_seen = len(entries) == observations.shape[0] * observations.shape[1]
+        found = Status.CONVERGED if settled else Status.OUT_OF_STEPS
         return Completion(
-            u[:, :rank] * root,
-            vt[:rank].T * root,
+            cut.left,
+            cut.right,
             centre,
-            Status.CLOSED_FORM if all_seen else Status.UNSEEN_CELLS,
+            Status.CLOSED_FORM if all_seen else found,
             clip=observations.scale,
             labels=observations.labels,
-            memory={"noise_variance": noise, "noise_bound": bound, "singular_values": values},
+            memory={
+                "noise_variance": cut.noise,
+                "noise_bound": cut.bound,
+                "singular_values": cut.values,
+                "steps": steps,
+            },
         )
+
+    def _filled(self, means: _Means) -> tuple[_Cut, int, bool]:
+        """Cut, fill the unseen cells with what comes out, and so on until nothing moves."""
+        filled, doubt = means.matrix, means.unexplained(np.zeros_like(means.matrix))
+        last, cut = np.zeros_like(filled), means.cut(filled, doubt, self.rank)
+        for step in range(1, self.max_steps + 1):
+            fit = cut.left @ cut.right.T
+            moved = float(np.linalg.norm(fit - last))
+            if means.seen.all() or moved <= self.tol * float(np.linalg.norm(fit)):
+                return cut, step, True
+            refilled = np.where(means.seen, means.matrix, fit)
+            doubt = means.doubt(refilled - filled, fit)
+            last, filled = fit, refilled
+            cut = means.cut(filled, doubt, self.rank)
+        return cut, self.max_steps, False
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A matrix cut to low rank, and what was held to be noise."""
+
+    left: Floats
+    right: Floats
+    values: Floats
+    noise: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """The entries' mean answers above the centre, zero where unseen, and their noise."""
+
+    matrix: Floats
+    seen: npt.NDArray[np.bool_]
+    noise: float  # the variance of an answer, nan if nothing was repeated
+    variances: Floats  # of the means, where seen
+
+    @classmethod
+    def above(cls, entries: Entries, centre: Centre) -> _Means:
+        place = entries.rows, entries.cols
+        matrix, variances = np.zeros(entries.shape), np.zeros(entries.shape)
+        seen = np.zeros(entries.shape, dtype=np.bool_)
+        matrix[place] = entries.means - centre.at(*place)
+        variances[place] = entries.noise_variance / entries.visits
+        seen[place] = True
+        return cls(matrix, seen, entries.noise_variance, variances)
+
+    def cut(self, filled: Floats, doubt: float, rank: int | Literal["lepski"]) -> _Cut:
+        """Cut the filled matrix at the given rank or at Lepski's."""
+        u, values, vt = np.linalg.svd(filled, full_matrices=False)
+        noise, variances = self.noise, self.variances
+        if math.isnan(noise):
+            noise = _spectral_variance(values, filled.shape)
+            variances = np.full(filled.shape, noise)
+        else:
+            variances = np.where(self.seen, variances, doubt + np.mean(variances[self.seen]))
+        rounding = float(values[0]) * max(filled.shape) * np.finfo(np.float64).eps
+        bound = max(operator_bound(variances), rounding)
+        size = lepski_rank(values, bound) if rank == "lepski" else min(rank, len(values))
+        root = np.sqrt(values[:size])
+        return _Cut(u[:, :size] * root, vt[:size].T * root, values, noise, bound)
+
+    def doubt(self, moved: Floats, fit: Floats) -> float:
+        """Give the mean squared error expected of the filling."""
+        unseen = 1 - float(self.seen.mean())
+        still = float(np.mean(moved[~self.seen] ** 2)) * unseen / (1 - unseen)
+        return still + self.unexplained(fit)
+
+    def unexplained(self, fit: Floats) -> float:
+        """Give the mean square of what the fit misses at the seen cells, less the noise there."""
+        misses = (self.matrix - fit)[self.seen] ** 2 - self.variances[self.seen]
+        return max(0.0, float(np.nan_to_num(np.mean(misses))))
 
 
 def lepski_rank(values: Floats, bound: float) -> int:
@@ -115,27 +195,6 @@ def lepski_rank(values: Floats, bound: float) -> int:
     2
     """
     return int(np.count_nonzero(values > bound))
-
-
-def _noise(entries: Entries, means: Floats, values: Floats) -> tuple[float, float]:
-    """Give the noise variance of an answer and the bound on the singular values it makes."""
-    noise = entries.noise_variance
-    if math.isnan(noise):
-        noise = _spectral_variance(values, means.shape)
-        variances = np.full(means.shape, noise)
-    else:
-        variances = _cell_variances(entries, means, noise)
-    rounding = float(values[0]) * max(means.shape) * np.finfo(np.float64).eps
-    return noise, max(operator_bound(variances), rounding)
-
-
-def _cell_variances(entries: Entries, means: Floats, noise: float) -> Floats:
-    """Give each cell's mean squared error: the noise left in its mean, or, unseen, the signal."""
-    seen = noise / entries.visits
-    signal = max(0.0, float(np.mean(means[entries.rows, entries.cols] ** 2 - seen)))
-    variances = np.full(means.shape, signal)
-    variances[entries.rows, entries.cols] = seen
-    return variances
 
 
 def operator_bound(variances: Floats) -> float:
