@@ -62,6 +62,11 @@ def test_columns_have_the_promised_types():
     assert len(made) == 3
 
 
+def test_zero_has_no_sign():
+    made = observations(values=[-0.0, 0.0, -0.0])
+    assert not np.signbit(made.values).any()
+
+
 def test_what_was_given_is_kept():
     mask = np.zeros((2, 3), bool)
     mask[0, 1] = True
@@ -490,6 +495,8 @@ def test_replicates_move_with_the_draws_they_repeat():
 def test_plain_answers_follow_given_numbers():
     numbered = observations(draws=[8, 2, 5])
     assert Observations.concat([numbered, observations()]).draws.tolist() == [8, 2, 5, 9, 10, 11]
+    behind = Observations.concat([numbered, observations(draws=[0, 1, 3]), observations()])
+    assert behind.draws.tolist()[-3:] == [9, 10, 11]
     later = observations().since(1)
     assert Observations.concat([later, observations()]).draws.tolist() == [1, 2, 3, 4, 5]
 

@@ -201,8 +201,8 @@ def _block_moments(block: Floats) -> tuple[Floats, Floats]:
     equal answers give exactly their value and a scatter of exactly zero.
     """
     block.sort(axis=1)
-    least, most = block[:, 0].copy(), block[:, -1].copy()
-    block -= least[:, None]
-    means = np.minimum(least + block.sum(axis=1) / block.shape[1], most)
-    block -= (means - least)[:, None]
-    return means, np.square(block, out=block).sum(axis=1)
+    least = block[:, :1].copy()
+    block -= least
+    above = block.sum(axis=1, keepdims=True) / block.shape[1]
+    block -= above
+    return (least + above)[:, 0], np.square(block, out=block).sum(axis=1)
