@@ -133,11 +133,13 @@ def _fit_all(answers: Observations, console: Console) -> list[_Fit]:
 
 
 def _results(fits: list[_Fit], source: Synthetic, answers: Observations) -> Table:
-    seen = len(answers.entries) / source.truth.size
+    rows, cols = source.shape
+    seen = 100 * len(answers.entries) / (rows * cols)
     table = Table(
-        title="{} × {} ratings from {} to {}".format(*source.shape, *source.scale or ()),
-        caption=f"{len(answers):,} answers show {seen:.0%} of the cells. RMSE is measured on all "
-        "cells, against the true mean answer.",
+        title=f"{rows} × {cols} ratings; {len(answers):,} answers show {seen:.0f} % of the cells",
+        caption="RMSE: over all cells, against the true mean answer\n"
+        "gap: relative duality gap, certified; – where the problem has none",
+        caption_justify="left",
     )
     table.add_column("estimator")
     for name in ("rank", "RMSE", "seconds", "gap"):
