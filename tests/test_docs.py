@@ -46,7 +46,7 @@ def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page.stem}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        exec(compile(block, page_name(page), "exec"), names)
+        exec(compile(block, page_name(page), "exec", dont_inherit=True), names)
 
 
 def test_the_readme_has_python_to_run():
