@@ -1,0 +1,97 @@
+"""Our own SoftImpute, with its iterates judged while its clock stands still."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import numpy as np
+from common import Clock, Problem, load, objective, serve
+from numba import set_num_threads
+
+from malocate import Completion, Observations, SoftImpute
+from malocate.estimators import nuclear
+from malocate.estimators.cells import Cells
+from malocate.estimators.threads import pinned
+
+MOST_STEPS = 20_000
+
+
+class Reached(Exception):
+    """The objective asked for has been reached; not an error."""
+
+
+def observations(problem: Problem) -> Observations:
+    return Observations(problem.rows, problem.cols, problem.values, shape=problem.shape)
+
+
+def compile_kernels(_: dict[str, Any]) -> dict[str, Any]:
+    """Load the compiled kernels from their cache, and give the memory that takes."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(np.arange(600), 20)
+    seen = Observations(rows, cols, rng.standard_normal(600), shape=(30, 20))
+    SoftImpute(penalty=5.0, tol=1e-6).fit(seen, start=SoftImpute(penalty=8.0).fit(seen))
+    return {"peak": peak_memory()}
+
+
+def trajectory(request: dict[str, Any]) -> dict[str, Any]:
+    """Solve until the objective reaches the target; objectives cost no time on the clock."""
+    problem, start = load(request["problem"]), request.get("start")
+    factors = None if start is None else Completion.load(start).factors
+    seen, points = observations(problem), []
+    clock = Clock()
+
+    def judge(left: np.ndarray, right: np.ndarray) -> None:
+        with clock.paused() as reading:
+            points.append([*reading, objective(problem, left, right)])
+        if points[-1][2] <= request["target"]:
+            raise Reached
+
+    try:
+        with pinned():
+            cells = Cells.from_entries(seen.entries)
+            nuclear.solve(
+                cells,
+                problem.penalty,
+                tol=request["tol"],
+                max_steps=MOST_STEPS,
+                start=factors,
+                trace=judge,
+            )
+    except Reached:
+        pass
+    return {"trajectory": points}
+
+
+def fit(request: dict[str, Any]) -> dict[str, Any]:
+    """Fit to a certified gap, all included; keep the completion if a path is given."""
+    problem, start = load(request["problem"]), request.get("start")
+    start = None if start is None else Completion.load(start)
+    seen = observations(problem)
+    clock = Clock()
+    estimator = SoftImpute(penalty=problem.penalty, tol=request["tol"], max_steps=MOST_STEPS)
+    done = estimator.fit(seen, start=start)
+    cpu, wall = clock.read()
+    peak = peak_memory()
+    if "save" in request:
+        done.save(request["save"])
+    reached = objective(problem, *done.factors)
+    told = {"cpu": cpu, "wall": wall, "peak": peak, "objective": reached}
+    return {**told, "gap": done.gap, "rank": done.rank}
+
+
+def peak_memory() -> float:
+    """The most memory this process has held so far, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+JOBS = {"compile": compile_kernels, "trajectory": trajectory, "fit": fit}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    set_num_threads(request.get("threads", 1))
+    return JOBS[request["job"]](request)
+
+
+if __name__ == "__main__":
+    serve(answer)
