@@ -1,0 +1,179 @@
+"""The square-root lasso: low rank without knowing the level of the noise, inside the scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from malocate.errors import InvalidInput, InvalidType
+from malocate.estimators.base import Completion, Status, check_start, empty_completion
+from malocate.estimators.box import Box, Problem, Solution, clipped_objective
+from malocate.estimators.cells import Cells
+from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
+from malocate.estimators.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.splitting import Start, solve, zero_solution
+from malocate.estimators.threads import pinned
+from malocate.problem import Entries, Observations
+
+Floats = npt.NDArray[np.float64]
+
+NEGLIGIBLE = 1e-14
+"""Answers that differ from their centre by less than this share of their size equal it."""
+
+
+@dataclass(frozen=True)
+class SquareRootLasso:
+    """Root mean square residual plus `penalty` times the nuclear norm, inside the scale.
+
+    Minimises √(Σ_i (y_i − M_i)² / n) + penalty · ‖M‖_* over all matrices whose every cell, seen
+    or not, lies inside the observations' scale; repeated answers count one by one. The penalty
+    does not depend on the level of the noise. Unless `penalty` is given, it is C·√(log max(d1,
+    d2) / (min(d1, d2) · n)), the paper's rule, if `C` is given, and otherwise 1.1 times the
+    .95 quantile of the noise's own slope, simulated on the seen entries (pivotal). An explicit
+    `penalty` always wins over a rule.
+
+    `box` is True for the exact problem (without a declared scale there is no box), False for the
+    problem without one, "clip" to solve without the box and clip after: a fast heuristic, and
+    the status says so. `tol` is a certified relative duality gap. Inside a box the delivered
+    matrix is the clipped one, and the gap is of that matrix; for "clip" too, where it says how
+    far above the optimum inside the box clipping may have landed.
+
+    With a `centre` the nuclear norm is of what is left when the centre is taken off; the box
+    stays the scale. `memory` holds the penalty and its rule, `sigma` (the root mean square
+    residual, which estimates the noise), the objective and the steps taken.
+
+    >>> from malocate import Synthetic
+    >>> source = Synthetic.ratings(shape=(40, 30), rank=2, rng=0)
+    >>> done = SquareRootLasso(C=0.5).fit(source.observe(600, rng=1))
+    >>> done.status.value, done.gap <= 1e-3, done.clip
+    ('converged', True, (1.0, 5.0))
+    """
+
+    C: float | None = None
+    penalty: float | None = None
+    box: bool | Literal["clip"] = True
+    centre: CentreKind = "none"
+    tol: float = 1e-3
+    max_steps: int = 5000
+
+    def __post_init__(self) -> None:
+        check_kind(self.centre)
+        for name in ("C", "penalty", "tol"):
+            _check_positive(name, getattr(self, name), optional=name != "tol")
+        if not (isinstance(self.box, bool) or self.box == "clip"):
+            raise InvalidInput(f"box is {self.box!r}; it must be True, False or 'clip'.")
+        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int | np.integer):
+            raise InvalidType(f"max_steps is {self.max_steps!r}; it must be a whole number.")
+        if self.max_steps < 1:
+            raise InvalidInput(f"max_steps is {self.max_steps}; it must be at least 1.")
+
+    def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
+        """Solve to the tolerance, from the start's factors and multipliers if there are any."""
+        check_start(observations, start)
+        entries = observations.entries
+        if len(entries) == 0:
+            return empty_completion(observations)
+        with pinned():
+            penalty, rule = self._penalty(entries)
+            centre = fit_centre(entries, self.centre)
+            scale = observations.scale if self.box else None
+            problem = _problem(entries, penalty, centre, scale)
+            solution, status = self._solve(problem, _start(problem, centre, start))
+        left, right = solution.matrix.factors
+        memory = {"penalty": penalty, "rule": rule} | _memory(solution)
+        labels = observations.labels
+        return Completion(left, right, centre, status, solution.gap, scale, labels, memory)
+
+    def _penalty(self, entries: Entries) -> tuple[float, str]:
+        if self.penalty is not None:
+            return float(self.penalty), "given"
+        if self.C is not None:
+            return paper_penalty(entries.shape, entries.n_answers, float(self.C)), "paper"
+        return pivotal_penalty(entries), "pivotal"
+
+    def _solve(self, problem: Problem, start: Start) -> tuple[Solution, Status]:
+        if (zero := zero_solution(problem)) is not None:
+            return zero, Status.CLOSED_FORM
+        clip = problem.box is not None and self.box == "clip"
+        posed = replace(problem, box=None) if clip else problem
+        solution = solve(posed, start, tol=self.tol, max_steps=self.max_steps)
+        status = Status.CONVERGED if solution.gap <= self.tol else Status.OUT_OF_STEPS
+        if clip:
+            sigma, objective = clipped_objective(problem, solution.matrix)
+            if (sigma, objective) != (solution.sigma, solution.objective):
+                solution = replace(solution, sigma=sigma, objective=objective)
+                status = Status.CLIPPED if status is Status.CONVERGED else status
+        return solution, status
+
+
+def _problem(
+    entries: Entries, penalty: float, centre: Centre, scale: tuple[float, float] | None
+) -> Problem:
+    """Take the centre off the answers and off the box."""
+    targets = entries.means - centre.at(entries.rows, entries.cols)
+    targets[np.abs(targets) <= NEGLIGIBLE * np.abs(entries.means).max()] = 0.0
+    box = None if scale is None else Box(*scale, centre, entries.shape)
+    within = float(entries.squares.sum())
+    return Problem(Cells.from_entries(entries, targets), within, entries.n_answers, penalty, box)
+
+
+def _start(problem: Problem, centre: Centre, start: Completion | None) -> Start:
+    """Begin where the start left off, or at a constant matrix that lies inside the box."""
+    cells, box = problem.cells, problem.box
+    if start is not None:
+        left, right = _factors_above(centre, start)
+        balance = float(start.memory.get("balance", 1.0))
+        return Start(left, right, _walls(cells, start), min(max(balance, 0.01), 100.0))
+    if box is None or box.holds_zero or not box.is_level:
+        return Start(np.zeros((cells.shape[0], 0)), np.zeros((cells.shape[1], 0)))
+    level = float(np.average(cells.targets, weights=cells.weights))
+    return Start(np.full((cells.shape[0], 1), level), np.ones((cells.shape[1], 1)))
+
+
+def _factors_above(centre: Centre, start: Completion) -> tuple[Floats, Floats]:
+    """Give factors of the start's matrix less this centre, which may not be the start's own."""
+    rows, cols = np.arange(start.shape[0]), np.arange(start.shape[1])
+    along_rows = start.centre.at(rows, 0) - centre.at(rows, 0)
+    along_cols = start.centre.at(0, cols) - centre.at(0, cols) - along_rows[0]
+    if not (along_rows.any() or along_cols.any()):
+        return start.factors
+    left = np.column_stack([start.left, along_rows, np.ones(len(rows))])
+    right = np.column_stack([start.right, np.ones(len(cols)), along_cols])
+    return left, right
+
+
+def _walls(cells: Cells, start: Completion) -> sparse.csr_matrix | None:
+    """Give the start's multipliers on the cells that are still unseen, if it kept any."""
+    if "wall_cells" not in start.memory:
+        return None
+    places, forces = start.memory["wall_cells"], start.memory["wall_forces"]
+    seen = cells.rows.astype(np.int64) * cells.shape[1] + cells.cols
+    unseen = np.isin(places, seen, assume_unique=True, invert=True)
+    rows, cols = np.divmod(places[unseen], cells.shape[1])
+    return sparse.csr_matrix((forces[unseen], (rows, cols)), shape=cells.shape)
+
+
+def _memory(solution: Solution) -> dict[str, Any]:
+    walls = solution.walls.tocoo()
+    return {
+        "sigma": solution.sigma,
+        "objective": solution.objective,
+        "steps": solution.steps,
+        "balance": solution.balance,
+        "wall_cells": walls.row.astype(np.int64) * walls.shape[1] + walls.col,
+        "wall_forces": walls.data,
+    }
+
+
+def _check_positive(name: str, value: Any, *, optional: bool) -> None:
+    if value is None and optional:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise InvalidType(f"{name} is {value!r}; it must be a number above 0.")
+    if not (math.isfinite(value) and value > 0):
+        raise InvalidInput(f"{name} is {value}; it must be finite and above 0.")
