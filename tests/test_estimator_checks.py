@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from malocate import Completion, InvalidInput, ProjectedLeastSquares, SoftImpute, SquareRootLasso
+from malocate import (
+    Completion,
+    InvalidInput,
+    LowRankLeastSquares,
+    OnlineLeastSquares,
+    ProjectedLeastSquares,
+    SoftImpute,
+    SquareRootLasso,
+)
 from malocate.estimators.base import check_start, empty_completion
 from malocate.estimators.centring import Centre
 from malocate.testing import EstimatorChecks
@@ -43,6 +51,22 @@ class TestProjectedLeastSquares(EstimatorChecks):
 
 class TestProjectedLeastSquaresOfGivenRank(EstimatorChecks):
     estimator = ProjectedLeastSquares(rank=2, centre="mean")
+
+
+class TestLowRankLeastSquares(EstimatorChecks):
+    estimator = LowRankLeastSquares()
+
+
+class TestLowRankLeastSquaresOfGivenRank(EstimatorChecks):
+    estimator = LowRankLeastSquares(rank=2)
+
+
+class TestOnlineLeastSquares(EstimatorChecks):
+    estimator = OnlineLeastSquares()
+
+
+class TestOnlineLeastSquaresAfterAnother(EstimatorChecks):
+    estimator = OnlineLeastSquares(batch=ProjectedLeastSquares(rank=2, centre="additive"))
 
 
 # checks that cannot fail are no checks: each bad estimator below breaks the one it is named by
