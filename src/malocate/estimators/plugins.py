@@ -32,8 +32,8 @@ def estimator_names() -> tuple[str, ...]:
 def find_estimator(name: str) -> Callable[..., Estimator]:
     """Give the estimator class of that name; call it with its settings.
 
-    >>> find_estimator("ProjectedLeastSquares")(rank=2)
-    ProjectedLeastSquares(rank=2, centre='none')
+    >>> find_estimator("ProjectedLeastSquares")(rank=2).rank
+    2
     """
     point = _entry_point(name)
     found = _loaded(point)
