@@ -25,6 +25,7 @@ from malocate.estimators.box import Box, Multipliers, Problem, certified_bound, 
 from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre
 from malocate.estimators.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.splitting import Start, solve
 
 
 def answers(shape, n, *, scale, steep=0.4, whole=False, seed=0):
@@ -140,6 +141,34 @@ def test_any_multipliers_give_a_lower_bound(seed):
 
 def _nothing(shape):
     return np.zeros((shape[0], 0)), np.zeros((shape[1], 0))
+
+
+@pytest.mark.parametrize("name", ["ratings, zero far outside", "saturated", "wide"])
+def test_inside_a_box_the_gap_holds_by_dense_algebra(name):
+    """The bound of the final multipliers, anew: dense norms, the box's part cell by cell."""
+    wide = answers((50, 70), 1400, scale=(-1, 1), steep=1.5), 0.002
+    observations, penalty = PROBLEMS.get(name, wide)
+    (low, high), entries, n = observations.scale, observations.entries, len(observations)
+    within = entries.squares.sum()
+    box = Box(low, high, Centre(), observations.shape)
+    problem = Problem(Cells.from_entries(entries), within, n, penalty, box)
+    start = Start(*_nothing(observations.shape))
+    done = solve(problem, start, tol=1e-6, max_steps=5000)
+    left, right = done.matrix.factors
+    matrix = np.clip(left @ right.T, low, high)
+    misses = entries.means - matrix[entries.rows, entries.cols]
+    loss = math.sqrt((entries.visits @ misses**2 + within) / n)
+    slopes, forces = np.zeros(matrix.shape), done.multipliers.walls.toarray()
+    slopes[entries.rows, entries.cols] = entries.visits * misses / (n * loss)
+    forces[entries.rows, entries.cols] = done.multipliers.pulls
+    share = min(1.0, penalty / np.linalg.norm(forces, 2))
+    push = forces - slopes
+    means = np.sum(slopes[entries.rows, entries.cols] * entries.means)
+    held = np.minimum(low * push, high * push).sum()
+    bound = share * (means + within / (n * loss) + held)
+    reached = objective(observations, matrix, penalty)
+    assert 0 <= (reached - bound) / reached <= 1e-4
+    assert done.gap <= 1e-6
 
 
 def test_without_a_box_the_gap_holds_by_dense_algebra():
@@ -292,6 +321,18 @@ def test_a_start_with_another_centre_is_moved_to_this_one():
     assert warm.memory["objective"] == pytest.approx(cold.memory["objective"], rel=1e-5)
 
 
+@pytest.mark.parametrize("box", [False, "clip"])
+def test_a_start_inside_the_box_leaves_no_walls_behind(box):
+    observations, penalty = PROBLEMS["saturated"]
+    inside = SquareRootLasso(penalty=penalty, tol=1e-5).fit(observations)
+    lasso = SquareRootLasso(penalty=penalty, tol=1e-6, box=box)
+    warm, cold = lasso.fit(observations, start=inside), lasso.fit(observations)
+    assert len(inside.memory["wall_cells"]) > 0
+    assert len(warm.memory["wall_cells"]) == 0
+    assert warm.memory["objective"] == pytest.approx(cold.memory["objective"], rel=1e-4)
+    assert warm.memory["objective"] * (1 - warm.gap) <= cold.memory["objective"] * (1 + 1e-12)
+
+
 def test_a_saved_completion_is_as_good_a_start(tmp_path):
     observations = answers((20, 15), 150, scale=(-1, 1), steep=1.5)
     lasso = SquareRootLasso(C=0.3)
@@ -362,8 +403,7 @@ def test_the_dual_value_of_the_zero_matrix_is_its_loss():
     entries = observations.entries
     cells = Cells.from_entries(entries)
     problem = Problem(cells, float(entries.squares.sum()), len(observations), 1.0, None)
-    loss = problem.scale(np.zeros(len(cells)))
-    slopes = cells.weights * cells.targets / (len(observations) * loss)
+    slopes = problem.slopes(cells.targets)
     assert dual_value(problem, slopes, Multipliers(slopes, cells.matrix(slopes))) == pytest.approx(
         math.sqrt(np.mean(observations.values**2))
     )

@@ -93,10 +93,13 @@ class Problem:
             return -math.inf, math.inf
         return self.box.at(self.cells.rows, self.cells.cols)
 
-    def scale(self, values: Floats) -> float:
-        """Give the loss, the root mean square residual, of some values at the seen cells."""
-        misses = self.cells.targets - values
+    def loss(self, misses: Floats) -> float:
+        """Give the root mean square residual, given what is missed at each seen cell."""
         return math.sqrt((self.cells.weights @ (misses * misses) + self.within) / self.answers)
+
+    def slopes(self, misses: Floats) -> Floats:
+        """Give minus the gradient of the loss there; it must not be zero."""
+        return np.asarray(self.cells.weights * misses / (self.answers * self.loss(misses)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +139,7 @@ class Solution:
     bound: float
     steps: int
     balance: float
-    walls: sparse.csr_matrix
+    multipliers: Multipliers
 
     @property
     def gap(self) -> float:
@@ -156,14 +159,14 @@ def certified_bound(
     bases: tuple[Floats, Floats],
     slack: float,
 ) -> float:
-    """Give the lower bound that opens this module, of multipliers scaled until they fit.
+    """Give the lower bound that opens this module, of multipliers scaled down until they fit.
 
     `bases` span what carries most of the multipliers' norm, `slack` is the relative excess of
     the norm's bound that does not matter.
     """
-    norm = spectral_bound(multipliers.matrix(problem.cells), bases, slack)
-    share = min(1.0, problem.penalty / norm) if norm > 0 else 1.0
-    return share * dual_value(problem, slopes, multipliers)
+    norm = spectral_bound(multipliers.matrix(problem.cells), bases, slack) / problem.penalty
+    length = math.sqrt(problem.answers * float(slopes @ (slopes / problem.cells.weights)))
+    return dual_value(problem, slopes, multipliers) / max(1.0, norm, length)
 
 
 def dual_value(problem: Problem, slopes: Floats, multipliers: Multipliers) -> float:
@@ -186,7 +189,7 @@ def _supported(forces: Floats, walls: Bounds) -> float:
 def clipped_objective(problem: Problem, matrix: Shrunk) -> tuple[float, float]:
     """Give the loss and the objective of a matrix once it is clipped to the box."""
     values = np.clip(fitted(problem.cells, *matrix.factors), *problem.walls)
-    loss = problem.scale(values)
+    loss = problem.loss(problem.cells.targets - values)
     return loss, loss + problem.penalty * _clipped_nuclear_norm(problem.box, matrix)
 
 

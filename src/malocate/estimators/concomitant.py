@@ -41,7 +41,7 @@ def solve_by_scales(
     Where the answers can be met exactly the scale runs away to zero, and this gives up.
     """
     best = _measured(problem, start, tol, 0)
-    least = 1e-6 * problem.scale(np.zeros(len(problem.cells)))
+    least = 1e-6 * problem.loss(problem.cells.targets)
     assumed, before = best.sigma, None
     for _ in range(SCALES):
         if best.gap <= tol or best.steps >= max_steps or not assumed > least:
@@ -63,13 +63,11 @@ def _measured(problem: Problem, factors: tuple[Floats, Floats], tol: float, step
     """Give the matrix with its residual, objective and certified bound."""
     matrix = Shrunk(*balanced(*factors))
     sigma, objective = clipped_objective(problem, matrix)
-    walls = sparse.csr_matrix(problem.cells.shape)
-    bound = 0.0
-    if sigma > 0:
-        misses = problem.cells.targets - fitted(problem.cells, *matrix.factors)
-        slopes = problem.cells.weights * misses / (problem.answers * sigma)
-        bound = certified_bound(problem, slopes, Multipliers(slopes, walls), matrix.bases, tol)
-    return Solution(matrix, sigma, objective, max(0.0, bound), steps, 1.0, walls)
+    misses = problem.cells.targets - fitted(problem.cells, *matrix.factors)
+    slopes = problem.slopes(misses) if sigma > 0 else np.zeros_like(misses)
+    multipliers = Multipliers(slopes, sparse.csr_matrix(problem.cells.shape))
+    bound = certified_bound(problem, slopes, multipliers, matrix.bases, tol)
+    return Solution(matrix, sigma, objective, max(0.0, bound), steps, 1.0, multipliers)
 
 
 def _agreed(now: tuple[float, float], before: tuple[float, float] | None) -> float:

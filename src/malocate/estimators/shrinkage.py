@@ -34,7 +34,8 @@ class Shrunk:
     def factors(self) -> tuple[Floats, Floats]:
         """The left and right factors whose product is the matrix, balanced."""
         root = np.sqrt(self.values)
-        return self.left * root, self.right * root
+        left, right = self.left * root, self.right * root
+        return np.ascontiguousarray(left), np.ascontiguousarray(right)
 
     @property
     def bases(self) -> tuple[Floats, Floats]:

@@ -77,7 +77,7 @@ def solve(problem: Problem, start: Start, *, tol: float, max_steps: int) -> Solu
         solver.bound,
         steps + solver.steps,
         solver.balance,
-        solver.multipliers.walls,
+        solver.multipliers,
     )
 
 
@@ -87,14 +87,14 @@ def zero_solution(problem: Problem) -> Solution | None:
     Without a penalty below the slope's spectral norm nothing is worth fitting.
     """
     cells, empty = problem.cells, sparse.csr_matrix(problem.cells.shape)
-    loss = problem.scale(np.zeros(len(cells)))
+    loss = problem.loss(cells.targets)
     none = Shrunk(np.zeros((cells.shape[0], 0)), np.zeros(0), np.zeros((cells.shape[1], 0)))
-    zero = Solution(none, loss, loss, loss, 0, 1.0, empty)
+    zero = Solution(none, loss, loss, loss, 0, 1.0, Multipliers(np.zeros(len(cells)), empty))
     if problem.box is not None and not problem.box.holds_zero:
         return None
     if loss == 0:
         return zero
-    slope = cells.matrix(cells.weights * cells.targets / (problem.answers * loss))
+    slope = cells.matrix(problem.slopes(cells.targets))
     found = leading(slope, LEADING, rounds=2)
     if found.largest > problem.penalty:
         return None
@@ -109,17 +109,24 @@ class _Solver:
         self.problem, self.tol, self.shrinker = problem, tol, Shrinker()
         self.factors = start.left, start.right
         self.steps, self.bound, self.gap = 0, 0.0, math.inf
-        values = self._values()
-        spread = problem.scale(values) or problem.scale(np.zeros_like(values)) or 1.0
-        slopes = problem.cells.weights * (problem.cells.targets - values) / problem.answers
-        walls = sparse.csr_matrix(problem.cells.shape) if start.walls is None else start.walls
-        self.multipliers = Multipliers(slopes / spread, walls)
-        self.step = start.balance / (spread * problem.answers)
+        cells = problem.cells
+        misses = cells.targets - self._values()
+        self.sigma = problem.loss(misses)
+        pulls = problem.slopes(misses) if self.sigma > 0 else np.zeros(len(cells))
+        walls = None if problem.box is None else start.walls
+        self.multipliers = Multipliers(
+            pulls, sparse.csr_matrix(cells.shape if walls is None else walls)
+        )
+        self.step = start.balance / (self._unit * problem.answers)
 
     @property
     def balance(self) -> float:
         """The step, freed of the units and the number of the answers."""
-        return self.step * self.problem.answers * (self.sigma or 1.0)
+        return self.step * self.problem.answers * self._unit
+
+    @property
+    def _unit(self) -> float:
+        return self.sigma or self.problem.loss(self.problem.cells.targets) or 1.0
 
     def run(self, max_steps: int) -> None:
         """Advance until the gap is certified or the steps are spent."""
@@ -230,9 +237,8 @@ def _slopes(problem: Problem, misses: Floats, pulls: Floats) -> Floats:
 
     There every copy equals its answer, and what pushes an answer at a wall outwards is the box's.
     """
-    loss = problem.scale(problem.cells.targets - misses)
-    if loss > 0:
-        return np.asarray(problem.cells.weights * misses / (problem.answers * loss))
+    if problem.loss(misses) > 0:
+        return problem.slopes(misses)
     (low, high), targets = problem.walls, problem.cells.targets
     beyond = ((targets >= high) & (pulls < 0)) | ((targets <= low) & (pulls > 0))
     return np.where(beyond, 0.0, pulls)

@@ -141,7 +141,7 @@ def _factors_above(centre: Centre, start: Completion) -> tuple[Floats, Floats]:
     along_rows = start.centre.at(rows, 0) - centre.at(rows, 0)
     along_cols = start.centre.at(0, cols) - centre.at(0, cols) - along_rows[0]
     if not (along_rows.any() or along_cols.any()):
-        return start.factors
+        return np.array(start.left), np.array(start.right)
     left = np.column_stack([start.left, along_rows, np.ones(len(rows))])
     right = np.column_stack([start.right, np.ones(len(cols)), along_cols])
     return left, right
@@ -159,15 +159,13 @@ def _walls(cells: Cells, start: Completion) -> sparse.csr_matrix | None:
 
 
 def _memory(solution: Solution) -> dict[str, Any]:
-    walls = solution.walls.tocoo()
-    return {
-        "sigma": solution.sigma,
-        "objective": solution.objective,
-        "steps": solution.steps,
-        "balance": solution.balance,
-        "wall_cells": walls.row.astype(np.int64) * walls.shape[1] + walls.col,
-        "wall_forces": walls.data,
-    }
+    """Give what is told, and what a start needs: multipliers only if fewer than the seen cells."""
+    told = {name: getattr(solution, name) for name in ("sigma", "objective", "steps", "balance")}
+    walls = solution.multipliers.walls.tocoo()
+    if walls.nnz > len(solution.multipliers.pulls):
+        return told
+    cells = walls.row.astype(np.int64) * walls.shape[1] + walls.col
+    return told | {"wall_cells": cells, "wall_forces": walls.data}
 
 
 def _check_positive(name: str, value: Any, *, optional: bool) -> None:
