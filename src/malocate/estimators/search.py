@@ -1,0 +1,86 @@
+"""The search along the reweighted ridge path for the place with the least held-out error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from malocate.estimators.inner import Panel
+from malocate.estimators.ridge_path import NOWHERE, Place
+
+Errors = dict[Place, float]
+
+PATIENCE = 2
+"""Places without a new least error after which a walk is not followed further."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which places may be chosen: up to `last`; there alone; only on the plain path."""
+
+    last: int
+    at_last: bool = False
+    plain: bool = False
+
+    def branch(self, departure: int) -> Iterable[Place]:
+        """Give the places to judge after a departure (-1: on the plain path), in order."""
+        first = self.last if self.at_last else max(0, departure)
+        return (Place(end, departure) for end in range(first, self.last + 1))
+
+
+def explore(panel: Panel, bounds: Bounds) -> Errors:
+    """Judge the plain path as far as it is good, then departures from around its best place."""
+    plain = follow(panel, (Place(end) for end in range(bounds.last + 1)))
+    found = {NOWHERE: panel.error(NOWHERE)} | follow(panel, bounds.branch(-1))
+    if bounds.plain:
+        return found
+    return found | climb(panel, bounds, max(0, best(plain).end - 1))
+
+
+def climb(panel: Panel, bounds: Bounds, departure: int) -> Errors:
+    """Judge a departure and its neighbours, and go on to where the error falls."""
+    found: Errors = {}
+    least: dict[int, float] = {}
+
+    def at(departure: int) -> float:
+        if departure < 0 or departure > bounds.last:
+            return math.inf
+        if departure not in least:
+            errors = follow(panel, bounds.branch(departure))
+            least[departure] = min(errors.values())
+            found.update(errors)
+        return least[departure]
+
+    for step in (-1, 1):
+        while at(departure + step) < at(departure):
+            departure += step
+    return found
+
+
+def confirm(panel: Panel, bounds: Bounds, found: Errors) -> Errors:
+    """Judge by every fold what a few folds have found: nothing, and the best two branches."""
+    departures = sorted(found, key=lambda place: (found[place], place))
+    branches = list(dict.fromkeys(place.departure for place in departures if place != NOWHERE))
+    errors = {NOWHERE: panel.error(NOWHERE)}
+    for departure in branches[:2]:
+        errors |= follow(panel, bounds.branch(departure))
+    return errors
+
+
+def follow(panel: Panel, places: Iterable[Place]) -> Errors:
+    """Judge places in turn until the error has not improved for a while."""
+    found: Errors = {}
+    waited = 0
+    for place in places:
+        error = panel.error(place)
+        waited = 0 if error < min(found.values(), default=math.inf) else waited + 1
+        found[place] = error
+        if waited >= PATIENCE:
+            break
+    return found
+
+
+def best(found: Errors) -> Place:
+    """Give the place with the least error; of equals, the one that is reached first."""
+    return min(found, key=lambda place: (found[place], place))
