@@ -35,7 +35,7 @@ bench: $(READY) ## Measure against the peers (each in an environment of its own)
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 docs: $(READY) ## Build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## Remove caches and built files; .venv stays
 	rm -rf build dist site demo.png .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
