@@ -129,6 +129,7 @@ class Panel:
     def prefers(self, place: Place, other: Place) -> bool:
         """Tell whether a place has the lower error, by more than the standard error of both."""
         gains = np.concatenate([fold.losses(other) - fold.losses(place) for fold in self.folds])
+        gains /= max(np.max(np.abs(gains)), np.finfo(np.float64).tiny)  # squares may overflow
         return bool(gains.sum() > math.sqrt(gains @ gains))
 
     def pairs(self, place: Place) -> list[Pair]:
