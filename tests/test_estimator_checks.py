@@ -57,8 +57,8 @@ class TestLowRankLeastSquares(EstimatorChecks):
     estimator = LowRankLeastSquares()
 
 
-class TestLowRankLeastSquaresOfGivenRank(EstimatorChecks):
-    estimator = LowRankLeastSquares(rank=2)
+class TestLowRankLeastSquaresOfGivenSettings(EstimatorChecks):
+    estimator = LowRankLeastSquares(rank=2, ridge=0.1, centre="mean")
 
 
 class TestOnlineLeastSquares(EstimatorChecks):

@@ -162,7 +162,7 @@ class TestRegressor:
 
 class TestImputer:
     @pytest.mark.parametrize(
-        "estimator", [None, SoftImpute(), SoftImpute(centre="additive"), ProjectedLeastSquares()]
+        "estimator", [None, SoftImpute(penalty=1.0, centre="additive"), ProjectedLeastSquares()]
     )
     def test_it_passes_scikit_learns_checks(self, estimator):
         results = check_estimator(MatrixImputer(estimator), on_skip=None, on_fail=None)
