@@ -101,7 +101,7 @@ def test_a_completion_does_not_share_the_factors_it_was_given():
 
 
 def test_a_completion_reads_as_a_line(done):
-    limit = "the step limit came before the tolerance; raise `max_steps` or loosen `tol`"
+    limit = "the step limit came before the tolerance: usable, but not finished"
     assert repr(done) == f"Completion(4×3, rank 2, gap 0.25, {limit})"
 
 

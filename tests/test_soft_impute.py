@@ -8,7 +8,15 @@ import cvxpy
 import numpy as np
 import pytest
 
-from malocate import InvalidInput, Observations, SoftImpute, Status, Synthetic
+from malocate import (
+    Completion,
+    InvalidInput,
+    InvalidType,
+    Observations,
+    SoftImpute,
+    Status,
+    Synthetic,
+)
 from malocate.estimators import spectrum
 
 
@@ -32,7 +40,7 @@ def relative_gap(observations, matrix, penalty):
     visits, means = dense(observations)
     residual = visits * (means - matrix)
     fit, square = (residual * means).sum(), (visits * (means - matrix) ** 2).sum()
-    scale = min(penalty / np.linalg.norm(residual, 2), fit / square)
+    scale = min(penalty / np.linalg.norm(residual, 2), max(fit / square, 0.0))
     dual = scale * fit - scale**2 * square / 2
     primal = objective(observations, matrix, penalty)
     return (primal - dual) / primal
@@ -193,3 +201,71 @@ def test_leading_directions_stay_outside_the_bases():
     found = spectrum.leading(matrix, 2, without=(basis, basis), rounds=8)
     np.testing.assert_allclose(found.values, [4.0, 3.0], rtol=1e-6)
     assert np.abs(basis.T @ found.left).max() < 1e-12
+
+
+@pytest.mark.parametrize("long_side", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_gap_is_claimed_below_the_truth(seed, long_side, monkeypatch):
+    """Bad starts, few steps and few answers, on both ways of bounding the norm."""
+    if long_side:
+        monkeypatch.setattr(spectrum, "CHOLESKY_SIDE", 1)
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(side) for side in rng.integers(2, 40, size=2))
+    source = Synthetic.low_rank(shape=shape, rank=2, noise=0.5, rng=seed)
+    answers = source.observe(int(rng.integers(1, 60)), rng=seed + 1)
+    penalty = float(rng.choice([0.01, 0.1, 1.0]))
+    start = Completion(*(5 * rng.normal(size=(side, 3)) for side in shape))
+    best = SoftImpute(penalty, tol=1e-8, max_steps=5000).fit(answers).memory["objective"]
+    for steps in (1, 3, 30):
+        for begin in (None, start):
+            done = SoftImpute(penalty, max_steps=steps).fit(answers, start=begin)
+            reached = objective(answers, done.dense(), penalty)
+            assert (reached - best) / reached <= done.gap + 1e-7
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [3.0, 1.0], [5.0, 2.0, 0.5]])
+def test_a_norm_bound_holds_when_lanczos_runs_out_of_space(values, monkeypatch):
+    monkeypatch.setattr(spectrum, "CHOLESKY_SIDE", 1)
+    dense_matrix = np.zeros((50, 40))
+    dense_matrix[range(len(values)), range(len(values))] = values
+    matrix = spectrum.sparse.csr_matrix(dense_matrix)
+    none = (np.zeros((50, 0)), np.zeros((40, 0)))
+    truth = max(values, default=0.0)
+    bound = spectrum.norm_bound(matrix, 0.5 * truth, truth, none)
+    assert truth <= bound <= truth * (1 + 1e-6)
+
+
+def test_a_penalty_close_to_nothing_interpolates_one_answer():
+    done = SoftImpute(1e-20).fit(Observations([0], [0], [4.0], shape=(1, 1)))
+    assert done.dense() == pytest.approx(4.0)
+
+
+def test_a_tolerance_beyond_double_precision_stalls_and_says_so():
+    answers = Synthetic.low_rank(shape=(20, 15), rank=2, rng=0).observe(200, rng=1)
+    done = SoftImpute(0.5, tol=1e-16, max_steps=20_000).fit(answers)
+    assert done.status is Status.STALLED
+    assert done.gap < 1e-6
+
+
+def test_a_start_with_another_centre_is_taken_as_the_matrix_it_is():
+    answers = Synthetic.ratings(shape=(60, 50), rank=2, rng=0).observe(1500, rng=1)
+    plain = SoftImpute(2.0, tol=1e-4).fit(answers)
+    about_mean = SoftImpute(2.0, centre="mean").fit(answers)
+    again = SoftImpute(2.0, tol=1e-4).fit(answers, start=about_mean)
+    assert again.memory["objective"] == pytest.approx(plain.memory["objective"], rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "sentence"),
+    [
+        ({"penalty": True}, InvalidType, "penalty is True; it must be a positive number"),
+        ({"penalty": None}, InvalidType, "penalty is None; it must be a positive number"),
+        ({"tol": "x"}, InvalidType, "tol is 'x'; it must lie between 0 and 1"),
+        ({"tol": 1.0}, InvalidInput, "tol is 1.0; it must lie between 0 and 1"),
+        ({"max_steps": 2.5}, InvalidType, "max_steps is 2.5; it must be a whole number"),
+        ({"centre": "median"}, InvalidInput, "centre is 'median'"),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, sentence):
+    with pytest.raises(error, match=sentence):
+        SoftImpute(**settings)

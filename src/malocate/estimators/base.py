@@ -43,7 +43,8 @@ class Status(Enum):
 
     CONVERGED = "converged"
     CLOSED_FORM = "solved exactly, in closed form"
-    OUT_OF_STEPS = "the step limit came before the tolerance; raise `max_steps` or loosen `tol`"
+    OUT_OF_STEPS = "the step limit came before the tolerance: usable, but not finished"
+    STALLED = "the objective no longer falls in double precision; loosen `tol`"
     CLIPPED = "clipped to the scale: a heuristic, not the optimum inside the box"
     UPDATED = "updated from the new answers alone"
     EMPTY = "no answers yet: the completion is the middle of the scale, or zero"
@@ -223,6 +224,18 @@ def check_start(observations: Observations, start: Completion | None) -> None:
             f"start has shape {start.shape} and the observations have shape {observations.shape}; "
             "start from a completion of the same matrix, or pass start=None."
         )
+
+
+def factors_above(centre: Centre, start: Completion) -> tuple[Floats, Floats]:
+    """Give factors of the start's matrix less this centre, which may not be the start's own."""
+    rows, cols = np.arange(start.shape[0]), np.arange(start.shape[1])
+    along_rows = start.centre.at(rows, 0) - centre.at(rows, 0)
+    along_cols = start.centre.at(0, cols) - centre.at(0, cols) - along_rows[0]
+    if not (along_rows.any() or along_cols.any()):
+        return start.factors
+    left = np.column_stack([start.left, along_rows, np.ones(len(rows))])
+    right = np.column_stack([start.right, np.ones(len(cols)), along_cols])
+    return left, right
 
 
 def empty_completion(observations: Observations) -> Completion:

@@ -53,9 +53,7 @@ class Cells:
     @cached_property
     def rows(self) -> npt.NDArray[np.int32]:
         """The row of each cell."""
-        return np.repeat(
-            np.arange(self.shape[0], dtype=np.int32), np.diff(self.by_row.indptr)
-        )
+        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.by_row.indptr))
 
     @property
     def cols(self) -> npt.NDArray[np.int32]:

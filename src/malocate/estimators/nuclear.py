@@ -37,6 +37,8 @@ FEW_DIRECTIONS = 8
 MOST_DIRECTIONS = 64
 FINAL_ROUNDS = 6
 MOST_ROUNDS = 24
+STANDSTILL = 1e-14
+STANDING_LOOKS = 20
 EMPTY = 1e-4
 """Columns whose singular value is below this share of the largest may be dropped."""
 
@@ -50,6 +52,7 @@ class Solution:
     objective: float
     gap: float
     steps: int
+    stalled: bool = False
 
 
 def solve(
@@ -70,7 +73,7 @@ def solve(
     while not (work.certified or work.stalled) and work.steps < max_steps:
         work.advance(max_steps)
     work.conclude()
-    return Solution(work.left, work.right, work.objective, work.gap, work.steps)
+    return Solution(work.left, work.right, work.objective, work.gap, work.steps, work.stalled)
 
 
 class _Solver:
@@ -79,9 +82,10 @@ class _Solver:
     def __init__(self, cells: Cells, penalty: float, tol: float, trace: Trace | None) -> None:
         self.cells, self.penalty, self.tol, self.trace = cells, penalty, tol, trace
         self.level = penalty
-        self.gap = math.inf
+        self.bound = 0.0  # of the minimum, from below
         self.steps = 0
         self.stalled = False
+        self.standing, self.lowest = 0, math.inf
         self.rounds = FINAL_ROUNDS
         self.count = FIRST_DIRECTIONS
 
@@ -96,6 +100,12 @@ class _Solver:
             self._adopt(*start)
             self._drop_empty()
             self._look(FIRST_DIRECTIONS)
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap of the factors in hand."""
+        primal = self.objective
+        return max(0.0, (primal - self.bound) / primal) if primal > 0.0 else 0.0
 
     @property
     def certified(self) -> bool:
@@ -128,7 +138,14 @@ class _Solver:
             self._look(max(self.count, self.left.shape[1] // 2, FIRST_DIRECTIONS))
         if final and not crowded:
             self._certify()
-        self.stalled &= final and self.lacking.largest <= self._wanted
+        self._notice_standstill(final and grown == 0)
+
+    def _notice_standstill(self, settled: bool) -> None:
+        """Tell a descent that rounding has stopped from one that is slow."""
+        falls = self.objective < self.lowest * (1 - STANDSTILL)
+        self.standing = 0 if falls or not settled else self.standing + 1
+        self.lowest = min(self.lowest, self.objective)
+        self.stalled = self.standing >= STANDING_LOOKS
 
     def conclude(self) -> None:
         """Give the gap that can be certified where the tolerance was not reached."""
@@ -137,7 +154,7 @@ class _Solver:
             self._look(FEW_DIRECTIONS, self.rounds)
             lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
             upper = norm_bound(self.residual, lower, lower * (1 + self.tol), self.bases)
-            self.gap = min(self.gap, self._gap_at(upper))
+            self.bound = max(self.bound, self._dual_at(upper))
 
     def _adopt(self, left: Floats, right: Floats) -> None:
         ridge = np.full(left.shape[1], self.level)
@@ -148,9 +165,7 @@ class _Solver:
         if self.descent.ridge.size and self.descent.ridge[0] != self.level:
             self._adopt(self.left, self.right)
         done = self.descent.steps
-        self.stalled = False
-        while not self.stalled and self.descent.steps < done + steps:
-            self.stalled = self.descent.run(1, 0.0)
+        while self.descent.steps < done + steps and not self.descent.run(1, 0.0):
             if self.trace is not None and final:
                 self.trace(self.descent.left, self.descent.right)
         self.steps += self.descent.steps - done
@@ -196,35 +211,32 @@ class _Solver:
         self.lacking = leading(self.residual, count, without=self.bases, rounds=rounds)
 
     def _certify(self) -> None:
-        """Bound the gap by the dual point; the norm itself only where it can decide."""
+        """Raise the dual bound; the norm itself is computed only where it can decide."""
         lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
-        if self.objective <= 0.0:
-            self.gap = 0.0
-        if self.certified or self._gap_at(lower) > self.tol:
+        least = (1 - self.tol) * self.objective
+        if self.certified or self._dual_at(lower) < least:
             return
-        enough = self.penalty / self._scale_for(self.tol)
+        enough = max(lower, self.penalty / self._scale_for(least))
         upper = norm_bound(self.residual, lower, enough, self.bases)
-        self.gap = min(self.gap, self._gap_at(upper))
+        self.bound = max(self.bound, self._dual_at(upper))
         if not self.certified:  # a direction is lacking that a quick look cannot see
             self.rounds = min(2 * self.rounds, MOST_ROUNDS)
             self._look(FEW_DIRECTIONS, self.rounds)
 
-    def _scale_for(self, gap: float) -> float:
-        """Give the smallest scale of the residual at which the dual point leaves that gap."""
-        fit = float(self.cells.weights @ (self.misses * self.cells.targets))
-        square = float(self.cells.weights @ self.misses**2)
-        short = fit * fit - 2 * square * (1 - gap) * self.objective
-        return (fit - math.sqrt(max(0.0, short))) / square
-
-    def _gap_at(self, norm: float) -> float:
-        """Give the relative gap if the residual's spectral norm is `norm`."""
-        primal = self.objective
-        fit = float(self.cells.weights @ (self.misses * self.cells.targets))
-        square = float(self.cells.weights @ self.misses**2)
-        if primal <= 0.0:
-            return 0.0
+    def _dual_at(self, norm: float) -> float:
+        """Give the dual objective of the scaled residual if its spectral norm is `norm`."""
+        fit, square = self._moments()
         if square == 0.0:
-            return 1.0
-        scale = min(fit / square, self.penalty / norm if norm > 0.0 else math.inf)
-        dual = scale * fit - 0.5 * scale**2 * square
-        return max(0.0, (primal - dual) / primal)
+            return 0.0
+        scale = min(max(0.0, fit / square), self.penalty / norm if norm > 0.0 else math.inf)
+        return scale * fit - 0.5 * scale**2 * square
+
+    def _scale_for(self, dual: float) -> float:
+        """Give the smallest scale of the residual that reaches this dual objective."""
+        fit, square = self._moments()
+        short = max(0.0, fit * fit - 2 * square * dual)
+        return max((fit - math.sqrt(short)) / square, 1e-300)
+
+    def _moments(self) -> tuple[float, float]:
+        weighted = self.cells.weights * self.misses
+        return float(weighted @ self.cells.targets), float(weighted @ self.misses)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from malocate.errors import InvalidInput
 from malocate.estimators import nuclear
-from malocate.estimators.base import Completion, Status, check_start, empty_completion
+from malocate.estimators.base import (
+    Completion,
+    Status,
+    check_start,
+    empty_completion,
+    factors_above,
+)
 from malocate.estimators.cells import Cells
-from malocate.estimators.centring import Centre, CentreKind, fit_centre
+from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
+from malocate.estimators.settings import check_count, check_positive, check_share
 from malocate.estimators.spectrum import largest_singular_value
 from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
@@ -38,7 +45,8 @@ class SoftImpute:
 
     `penalty` is a number, "universal" (the noise's own operator norm, σ̂ (√(n/d1) + √(n/d2)), with
     σ̂ from replicates or else from the residual) or "fancyimpute" (that package's default, the
-    largest singular value of the zero-filled data over 50).
+    largest singular value of the zero-filled data over 50). The universal rule never goes below a
+    thousandth of the penalty that gives zero.
 
     >>> from malocate import SoftImpute, Synthetic
     >>> source = Synthetic.low_rank(shape=(60, 40), rank=2, noise=0.1, rng=0)
@@ -54,21 +62,14 @@ class SoftImpute:
 
     def __post_init__(self) -> None:
         """Refuse settings that no data could satisfy."""
-        if isinstance(self.penalty, str):
-            if self.penalty not in ("universal", "fancyimpute"):
-                raise InvalidInput(
-                    f"penalty is {self.penalty!r}; it must be a positive number, "
-                    "'universal' or 'fancyimpute'."
-                )
-        elif not 0.0 < self.penalty < math.inf:
-            raise InvalidInput(
-                f"penalty is {self.penalty!r}; it must be a positive number, "
-                "'universal' or 'fancyimpute'."
-            )
-        if not 0.0 < self.tol < 1.0:
-            raise InvalidInput(f"tol is {self.tol!r}; it must lie between 0 and 1.")
-        if self.max_steps < 1:
-            raise InvalidInput(f"max_steps is {self.max_steps!r}; it must be at least 1.")
+        rule = "it must be a positive number, 'universal' or 'fancyimpute'"
+        if not isinstance(self.penalty, str):
+            check_positive("penalty", self.penalty, rule)
+        elif self.penalty not in get_args(PenaltyRule):
+            raise InvalidInput(f"penalty is {self.penalty!r}; {rule}.")
+        check_kind(self.centre)
+        check_share("tol", self.tol)
+        check_count("max_steps", self.max_steps)
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Complete the matrix; a `start` saves work and changes the result by no more than tol."""
@@ -79,7 +80,7 @@ class SoftImpute:
             entries = observations.entries
             centre = fit_centre(entries, self.centre)
             cells = centred_cells(entries, centre)
-            factors = None if start is None or start.rank == 0 else start.factors
+            factors = None if start is None else factors_above(centre, start)
             return self._complete(observations, cells, centre, factors)
 
     def path(
@@ -111,7 +112,7 @@ class SoftImpute:
             solved.left,
             solved.right,
             centre,
-            Status.CONVERGED if solved.gap <= self.tol else Status.OUT_OF_STEPS,
+            _status(solved, self.tol),
             solved.gap,
             labels=observations.labels,
             memory={
@@ -128,6 +129,12 @@ class SoftImpute:
             largest = largest_singular_value(cells.matrix(cells.targets))
             return largest / 50 if largest > 0.0 else 1.0
         return float(self.penalty)
+
+
+def _status(solved: nuclear.Solution, tol: float) -> Status:
+    if solved.gap <= tol:
+        return Status.CONVERGED
+    return Status.STALLED if solved.stalled else Status.OUT_OF_STEPS
 
 
 def centred_cells(entries: Entries, centre: Centre) -> Cells:

@@ -19,7 +19,10 @@ DENSE_SHARE = 0.1
 """Share of filled cells from which a residual is multiplied as a dense matrix."""
 
 FAILURE = 1e-9
-"""Chance that the random-start Lanczos bound, used for longer sides, is too small."""
+"""Chance that the random-start Lanczos bounds of one fit, used for longer sides, are too small."""
+
+LOOKS = 1000
+"""Looks at Lanczos bounds in one fit that share this chance."""
 
 LANCZOS_STEPS = 400
 
@@ -84,15 +87,20 @@ def norm_bound(
     whose norms are exact, and a remainder that Lanczos bounds, wrong with a chance of at most
     `FAILURE`.
     """
+    most = float(np.linalg.norm(matrix.data))
     if min(matrix.shape) <= CHOLESKY_SIDE:
-        return _bound_by_cholesky(matrix, lower, enough)
-    return _bound_by_blocks(matrix, enough, bases)
+        bound = _bound_by_cholesky(matrix, lower, enough)
+    else:
+        bound = _bound_by_blocks(matrix, enough, bases)
+    return max(lower, min(bound, most))
 
 
 def _bound_by_cholesky(matrix: sparse.csr_matrix, lower: float, enough: float) -> float:
     """Raise the guess until guess²·I − R Rᵀ is positive definite."""
     gram = _gram(matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T.tocsr())
-    ceiling, excess = math.sqrt(float(np.trace(gram))), max(enough / lower - 1, 1e-9) / 4
+    ceiling = math.sqrt(float(np.trace(gram)))
+    lower = max(lower, 1e-8 * ceiling)
+    excess = max(enough / lower - 1, 1e-9) / 4 if lower > 0.0 else 1.0
     while (guess := lower * (1 + excess)) < ceiling:
         if _positive_definite(guess * guess * (1 - 1e-10), gram):
             return guess
@@ -124,51 +132,64 @@ def _bound_by_blocks(
     inner = left.T @ along_right
     corner = _thin_norm(along_right - left @ inner)
     other = _thin_norm(along_left - right @ inner.T)
-    rest = lanczos_bound(matrix, bases, enough=max(enough - corner - other, 0.9 * enough))
+    wanted = max(enough - corner - other, 0.9 * enough)
+    if matrix.shape[0] < matrix.shape[1]:
+        rest = lanczos_bound(matrix.T.tocsr(), (right, left), enough=wanted)
+    else:
+        rest = lanczos_bound(matrix, bases, enough=wanted)
     return _thin_norm(np.array([[_thin_norm(inner), other], [corner, rest]]))
 
 
 def lanczos_bound(
     matrix: sparse.csr_matrix, without: tuple[Floats, Floats], *, enough: float
 ) -> float:
-    """Bound the norm of the matrix outside the bases; too small with chance ≤ `FAILURE`.
+    """Bound the norm of the matrix outside the bases; too small with a chance near `FAILURE`.
 
     Kuczyński and Woźniakowski (1992): from a uniformly random start, k Lanczos steps find the
     largest eigenvalue of an n × n positive matrix to a relative error ε but for a chance of
-    1.648 √n exp(−√ε (2k − 1)).
+    1.648 √n exp(−√ε (2k − 1)). The start is drawn without a look at the data; the vectors are
+    kept orthogonal, for the theorem speaks of exact arithmetic.
     """
     size = matrix.shape[1]
     start = _outside(np.random.default_rng(size).standard_normal(size), without, 1)
-    now, before, beta = start / np.linalg.norm(start), np.zeros(size), 0.0
+    if not np.linalg.norm(start) > 0.0:
+        return 0.0
+    basis = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
     beside: list[float] = []
-    bound = math.inf
     for step in range(1, min(LANCZOS_STEPS, size) + 1):
-        image = _outside(matrix.T @ _outside(matrix @ now, without, 0), without, 1)
-        image -= beta * before
-        diagonal.append(float(image @ now))
-        image -= diagonal[-1] * now
-        beta = float(np.linalg.norm(image))
-        exhausted = beta <= 1e-14 * max(diagonal)
-        if step % 10 == 0 or exhausted:
-            bound = min(bound, _kuczynski_wozniakowski(diagonal, beside, size))
-            if bound <= enough or exhausted:
-                break
-        beside.append(beta)
-        before, now = now, image / beta
-    return bound
+        image = _outside(matrix.T @ _outside(matrix @ basis[-1], without, 0), without, 1)
+        diagonal.append(float(image @ basis[-1]))
+        known = np.array(basis)
+        for _ in range(2):
+            image -= known.T @ (known @ image)
+        rest = float(np.linalg.norm(image))
+        if rest <= 1e-12 * max(diagonal):  # the whole space that the start can reach is seen
+            return math.sqrt(max(0.0, _largest(diagonal, beside))) * (1 + 1e-8)
+        if step % 10 == 0 and (bound := _random_start_bound(diagonal, beside, size)) <= enough:
+            return bound
+        beside.append(rest)
+        basis.append(image / rest)
+    return _random_start_bound(diagonal, beside, size)
 
 
-def _kuczynski_wozniakowski(diagonal: list[float], beside: list[float], size: int) -> float:
-    steps = len(diagonal)
-    largest = linalg.eigvalsh_tridiagonal(diagonal, beside[: steps - 1])[-1]
-    missed = (math.log(1.648 * math.sqrt(size) / FAILURE) / (2 * steps - 1)) ** 2
-    return math.sqrt(max(0.0, largest) / (1 - missed)) if missed < 1 else math.inf
+def _largest(diagonal: list[float], beside: list[float]) -> float:
+    return float(linalg.eigvalsh_tridiagonal(diagonal, beside[: len(diagonal) - 1])[-1])
+
+
+def _random_start_bound(diagonal: list[float], beside: list[float], size: int) -> float:
+    steps, failure = len(diagonal), FAILURE / LOOKS
+    missed = (math.log(1.648 * math.sqrt(size) / failure) / (2 * steps - 1)) ** 2
+    if missed >= 1:
+        return math.inf
+    return math.sqrt(max(0.0, _largest(diagonal, beside)) / (1 - missed))
 
 
 def _thin_norm(matrix: Floats) -> float:
     if matrix.size == 0:
         return 0.0
+    if not np.isfinite(matrix).all():
+        return math.inf
     gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
     return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
 

@@ -1,0 +1,33 @@
+"""Checks of the estimators' settings: one sentence for each way to go wrong."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from malocate.errors import InvalidInput, InvalidType
+
+
+def check_positive(name: str, value: Any, rule: str = "it must be a positive number") -> None:
+    """Refuse what is not a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidType(f"{name} is {value!r}; {rule}.")
+    if not 0 < float(value) < math.inf:
+        raise InvalidInput(f"{name} is {value!r}; {rule}.")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse what does not lie strictly between zero and one."""
+    rule = "it must lie between 0 and 1"
+    check_positive(name, value, rule)
+    if not value < 1:
+        raise InvalidInput(f"{name} is {value!r}; {rule}.")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidType(f"{name} is {value!r}; it must be a whole number.")
+    if value < least:
+        raise InvalidInput(f"{name} is {value!r}; it must be at least {least}.")
