@@ -22,7 +22,7 @@ from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]
 
-NEGLIGIBLE = 1e-14
+NEGLIGIBLE = 1e-12
 """Answers that differ from their centre by less than this share of their size equal it."""
 
 
