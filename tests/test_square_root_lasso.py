@@ -450,10 +450,10 @@ def test_the_pivotal_penalty_drowns_pure_noise():
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"penalty": 0}, InvalidInput, "penalty is 0; it must be finite and above 0"),
+        ({"penalty": 0}, InvalidInput, "penalty is 0; it must be a positive number"),
         ({"penalty": float("nan")}, InvalidInput, "penalty is nan"),
         ({"C": -1.0}, InvalidInput, "C is -1.0"),
-        ({"C": "1"}, InvalidType, "C is '1'; it must be a number above 0"),
+        ({"C": "1"}, InvalidType, "C is '1'; it must be a positive number"),
         ({"tol": None}, InvalidType, "tol is None"),
         ({"tol": 0.0}, InvalidInput, "tol is 0.0"),
         ({"box": "clipped"}, InvalidInput, "box is 'clipped'; it must be True, False or 'clip'"),

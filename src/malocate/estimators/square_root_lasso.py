@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
 from malocate.estimators.base import Completion, Status, check_start, empty_completion
 from malocate.estimators.box import Box, Problem, Solution, clipped_objective
 from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
 from malocate.estimators.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.settings import check_count, check_positive, check_share
 from malocate.estimators.splitting import Start, solve, zero_solution
 from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
@@ -63,14 +63,13 @@ class SquareRootLasso:
 
     def __post_init__(self) -> None:
         check_kind(self.centre)
-        for name in ("C", "penalty", "tol"):
-            _check_positive(name, getattr(self, name), optional=name != "tol")
+        for name in ("C", "penalty"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        check_share("tol", self.tol)
+        check_count("max_steps", self.max_steps)
         if not (isinstance(self.box, bool) or self.box == "clip"):
             raise InvalidInput(f"box is {self.box!r}; it must be True, False or 'clip'.")
-        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int | np.integer):
-            raise InvalidType(f"max_steps is {self.max_steps!r}; it must be a whole number.")
-        if self.max_steps < 1:
-            raise InvalidInput(f"max_steps is {self.max_steps}; it must be at least 1.")
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Solve to the tolerance, from the start's factors and multipliers if there are any."""
@@ -166,12 +165,3 @@ def _memory(solution: Solution) -> dict[str, Any]:
         return told
     cells = walls.row.astype(np.int64) * walls.shape[1] + walls.col
     return told | {"wall_cells": cells, "wall_forces": walls.data}
-
-
-def _check_positive(name: str, value: Any, *, optional: bool) -> None:
-    if value is None and optional:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise InvalidType(f"{name} is {value!r}; it must be a number above 0.")
-    if not (math.isfinite(value) and value > 0):
-        raise InvalidInput(f"{name} is {value}; it must be finite and above 0.")
