@@ -1,236 +1,162 @@
-"""Who competes, and how a run is timed: workers in their own environments, turn by turn."""
+"""A contest: ours and the peers solve the same problems, turn by turn, to the same objective."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, prepare
+import numpy as np
+from problems import SCRATCH, Setup, certified_gap, least_rank, load, objective
+from solvers import (
+    USUAL_KINDS,
+    Cmfrec,
+    FancyImpute,
+    Kind,
+    Ours,
+    Point,
+    Race,
+    Recipe,
+    Worker,
+    start_ours,
+)
 
-HERE = Path(__file__).resolve().parent
-CLOSE = 0.04  # share to which cmfrec's number of iterations is known
-LONG = 5.0  # processor seconds from which a deterministic run is not repeated on the same seed
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-Point = list[float]  # processor seconds, wall-clock seconds, objective
-
-
-class Worker:
-    """A process in some package's environment that answers requests, one at a time."""
-
-    def __init__(self, name: str) -> None:
-        python = prepare(name) if name in PEERS else Path(sys.executable)
-        script = HERE / "workers" / f"run_{name}.py"
-        self.process = subprocess.Popen(
-            [str(python), str(script)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **ONE_THREAD},
-        )
-
-    def ask(self, **request: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the worker gave up on {request}")
-        return json.loads(answer)
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+Rows = list[dict[str, Any]]
+Rival = FancyImpute | Cmfrec
+Way = tuple[int, Kind]  # of calling cmfrec: which of two ranks, and its settings
 
 
-def start_ours() -> Worker:
-    """Our worker with its kernels loaded: a fit's first call in a process is not what we time."""
-    worker = Worker("malocate")
-    worker.ask(job="compile")
-    return worker
+@contextmanager
+def team(*names: str) -> Iterator[list[Worker]]:
+    workers = [start_ours() if name == "malocate" else Worker(name) for name in names]
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.close()
 
 
-@dataclass
-class Race:
-    """One problem, the objective to reach, and the points that count as reached."""
-
-    path: Path
-    optimum: float
-    goal: float  # relative gap
-
-    @property
-    def target(self) -> float:
-        return self.optimum * (1 + self.goal)
-
-    def gap(self, objective: float) -> float:
-        """Relative gap; below the optimum by more than rounding means the optimum was wrong."""
-        gap = objective / self.optimum - 1
-        assert gap > -1e-9, f"{objective} is below the optimum {self.optimum} of {self.path.name}"
-        return gap
-
-
-def crossing(points: list[Point], target: float) -> Point | None:
-    return next((point for point in points if point[2] <= target), None)
-
-
-@dataclass
-class Ours:
-    """SoftImpute with nothing told but the penalty; the rank is its own affair."""
-
-    worker: Worker
-    tol: float = 1e-6
-    name: str = "malocate"
-    settings: str = "automatic rank"
-    points: list[Point] = field(default_factory=list)
-
-    def run(self, race: Race) -> Point | None:
-        told = self.worker.ask(
-            job="trajectory", problem=str(race.path), target=race.target, tol=self.tol
-        )
-        self.points = told["trajectory"]
-        return crossing(self.points, race.target)
-
-
-@dataclass
-class FancyImpute:
-    """Its default: a full singular value decomposition in every iteration."""
-
-    worker: Worker
-    limit: float = 300.0  # processor seconds after which it is stopped
-    name: str = "fancyimpute"
-    settings: str = "full SVD"
-    points: list[Point] = field(default_factory=list)
-    finished: dict[Path, Point | None] = field(default_factory=dict)
-
-    def run(self, race: Race) -> Point | None:
-        if race.path in self.finished:  # long, and the same at every call
-            return self.finished[race.path]
-        told = self.worker.ask(problem=str(race.path), target=race.target, limit=self.limit)
-        self.points = told["trajectory"]
-        point = crossing(self.points, race.target)
-        if self.points[-1][0] > LONG:
-            self.finished[race.path] = point
-        return point
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """One way to call cmfrec."""
+class Optimum:
+    """The least objective of a problem, where it is reached, and how surely it is the least."""
 
-    k: int
-    use_cg: bool = True
-    max_cg_steps: int = 3
-    use_float: bool = False
-
-    def __str__(self) -> str:
-        solver = f"CG {self.max_cg_steps}" if self.use_cg else "Cholesky"
-        return f"k={self.k} {solver} {'float32' if self.use_float else 'float64'}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        given = {"use_cg": self.use_cg, "max_cg_steps": self.max_cg_steps}
-        return {**given, "use_float": self.use_float, "finalize_chol": False}
+    objective: float
+    gap: float
+    left: np.ndarray
+    right: np.ndarray
 
 
-KINDS: tuple[dict[str, Any], ...] = (
-    {"max_cg_steps": 5},
-    {"max_cg_steps": 8},
-    {"max_cg_steps": 3},
-    {"max_cg_steps": 3, "use_float": True},
-    {"use_cg": False, "use_float": True},
-)
+def optimum(ours: Worker, path: Path, tol: float, steps: int | None = None) -> Optimum:
+    """Our solver's tight optimum; its duality gap is computed without it.
+
+    Where a tight gap takes too long, `steps` sweeps must do: the objective is then far closer
+    to the least one than its certificate says.
+    """
+    saved = SCRATCH / "optimum.npz"
+    request = {"problem": str(path), "tol": tol, "save": str(saved)}
+    ours.ask(job="fit", **request, **({} if steps is None else {"max_steps": steps, "threads": 2}))
+    with np.load(saved) as stored:
+        left, right = stored["left"], stored["right"]
+    gap = certified_gap(path, left, right)
+    if steps is None and gap > 2 * tol:
+        raise RuntimeError(f"the optimum of {path.name} has gap {gap:.1e}, not {tol:.1e}")
+    return Optimum(objective(load(str(path)), left, right), gap, left, right)
 
 
 @dataclass
-class Cmfrec:
-    """Its fastest recipe for the problem, told the rank and the iterations that it needs.
+class Contest:
+    """Time to the goal on one family of problems: ours, a peer, ours, the next peer, …"""
 
-    Both are found beforehand and off the clock: it has no stopping rule and no rank of its own.
-    """
+    setup: Setup
+    goal: float
+    seeds: int
+    repetitions: int
+    fancyimpute_seeds: int = 3  # it takes part on the first seeds only
+    fancyimpute_limit: float = 300.0  # processor seconds
+    cmfrec_limit: float = 60.0  # processor seconds of one call
+    kinds: tuple[Kind, ...] = USUAL_KINDS  # ways of calling cmfrec to try
+    optimum_steps: int | None = None  # sweeps to the optimum where certifying it takes too long
+    times: Rows = field(default_factory=list)
+    paths: Rows = field(default_factory=list)
+    ways: list[Way] = field(default_factory=list)
+    iterations: int = 8
 
-    worker: Worker
-    seed: int
-    soonest: float = 60.0  # processor seconds: of the best recipe so far, or the limit
-    iterations: int = 8  # of the best recipe, or a first guess
-    name: str = "cmfrec"
-    points: list[Point] = field(default_factory=list)
-    best: Recipe | None = None
+    def run(self) -> Contest:
+        with team("malocate", "fancyimpute", "cmfrec") as workers:
+            for seed in range(1, self.seeds + 1):
+                self._on(seed, *workers)
+        return self
 
-    @property
-    def settings(self) -> str:
-        return f"{self.best} ×{self.iterations}" if self.best else "did not reach the gap"
+    def _on(self, seed: int, ours: Worker, fancyimpute: Worker, cmfrec: Worker) -> None:
+        path = self.setup.problem(seed)
+        best = optimum(ours, path, self.goal / 100, self.optimum_steps)
+        say(f"{self.setup.name}, seed {seed}: rank {best.left.shape[1]}, gap {best.gap:.0e}")
+        doubt = 1e-9 if self.optimum_steps is None else self.goal / 10
+        race = Race(path, best.objective, self.goal, doubt)
+        peer = Cmfrec(cmfrec, seed, self.cmfrec_limit, self.iterations)
+        self._choose(peer, race, best)
+        rivals: list[Rival] = [peer]
+        if seed <= self.fancyimpute_seeds:
+            rivals.append(FancyImpute(fancyimpute, self.fancyimpute_limit))
+        self._take_turns(race, Ours(ours, self.goal), rivals, seed)
+        path.unlink()
 
-    def prepare(self, race: Race, candidates: Sequence[Recipe]) -> list[int]:
-        """Find the recipe and the number of iterations that reach the goal soonest.
+    def _choose(self, peer: Cmfrec, race: Race, best: Optimum) -> None:
+        """On the first seed all ways of calling cmfrec are tried, on the others the best two.
 
-        Gives the places of the candidates that were the soonest so far, the last one first.
+        The rank it gets is that of the optimum or, if that is faster, the least with which the
+        goal can be reached.
         """
-        winners: list[int] = []
-        for place, recipe in enumerate(candidates):
-            tried = self._search(race, recipe)
-            self.points = self.points or list(tried.values())
-            arrived = [count for count, point in tried.items() if point[2] <= race.target]
-            if arrived and tried[min(arrived)][0] < self.soonest:
-                self.best, self.iterations = recipe, min(arrived)
-                self.soonest = tried[self.iterations][0]
-                self.points = [tried[count] for count in sorted(tried)]
-                winners.insert(0, place)
-        return winners
+        least = least_rank(race.path, best.left, best.right, self.goal / 10)
+        ranks = (max(best.left.shape[1], round(1.2 * least)), least)
+        if not self.ways:
+            wide = [(0, kind) for kind in self.kinds]
+            good = [wide[place] for place in peer.prepare(race, _recipes(wide, ranks))]
+            thin = [(1, kind) for _, kind in good[:2]]
+            better = [thin[place] for place in peer.prepare(race, _recipes(thin, ranks))]
+            self.ways = [*better, *good][:2]
+        else:
+            peer.prepare(race, _recipes(self.ways, ranks))
+        self.iterations = peer.iterations
 
-    def run(self, race: Race) -> Point | None:
-        if self.best is None:
-            return None
-        point = self._call(race, self.best, self.iterations)
-        return [*point[:2], race.target]  # the gap is there; float32 sums may blur the last digit
+    def _take_turns(self, race: Race, ours: Ours, rivals: Sequence[Rival], seed: int) -> None:
+        for repetition in range(1, self.repetitions + 1):
+            for rival in rivals:
+                mine, theirs = ours.run(race), rival.run(race)
+                if mine is None:
+                    raise RuntimeError(f"ours did not reach {self.goal} on {race.path.name}")
+                row = {"problem": self.setup.name, "goal": self.goal, "seed": seed}
+                row |= {"repetition": repetition, **_turn(race, rival, mine, theirs)}
+                self.times.append(row)
+        if seed == 1:
+            solvers = {each.name: each.points for each in (ours, *rivals)}
+            self.paths = [
+                {"problem": self.setup.name, "solver": name, "cpu": p[0], "gap": race.gap(p[2])}
+                for name, points in solvers.items()
+                for p in points
+            ]
 
-    def _search(self, race: Race, recipe: Recipe) -> dict[int, Point]:
-        """Call with more iterations until the goal is reached, then narrow down the count.
 
-        A recipe that cannot beat the best so far is given up.
-        """
-        tried: dict[int, Point] = {}
-        low, count = 0, max(1, self.iterations // 2)
-        while True:
-            tried[count] = self._call(race, recipe, count)
-            if tried[count][2] <= race.target:
-                break
-            affordable = int(self.soonest / tried[count][0] * count)
-            low, count = count, min(math.ceil(1.6 * count), affordable)
-            if count <= low:
-                return tried
-        while count - low > max(1, CLOSE * count):
-            middle = self._guess(race, tried, low, count)
-            tried[middle] = self._call(race, recipe, middle)
-            low, count = (low, middle) if tried[middle][2] <= race.target else (middle, count)
-        return tried
+def _turn(race: Race, rival: Rival, mine: Point, theirs: Point | None) -> dict[str, Any]:
+    """Our time and the rival's; of a rival that did not get there, where it stopped."""
+    last = theirs or rival.points[-1]
+    ratio, gap = last[0] / mine[0], race.gap(last[2])
+    there = "" if theirs else f", stopped at gap {gap:.0e}"
+    say(
+        f"  malocate {1e3 * mine[0]:.0f} ms, {rival.name} {1e3 * last[0]:.0f} ms"
+        f" ({ratio:.1f}×, {rival.settings}{there})"
+    )
+    row = {"peer": rival.name, "settings": rival.settings, "malocate_cpu": mine[0]}
+    row |= {"peer_cpu": last[0], "peer_gap": gap, "reached": theirs is not None}
+    return row | {"ratio": ratio}
 
-    @staticmethod
-    def _guess(race: Race, tried: dict[int, Point], low: int, high: int) -> int:
-        """Where the goal lies between two counts if the gap falls geometrically."""
-        if low == 0:
-            return high // 2
-        before, after = (max(race.gap(tried[count][2]), 1e-12) for count in (low, high))
-        share = math.log(before / race.goal) / math.log(before / after)
-        middle = low + math.ceil((high - low) * share)
-        margin = math.ceil(CLOSE * high / 2)
-        return min(max(middle, low + margin), high - margin)
 
-    def _call(self, race: Race, recipe: Recipe, iterations: int) -> Point:
-        told = self.worker.ask(
-            problem=str(race.path),
-            k=recipe.k,
-            niter=iterations,
-            seed=self.seed,
-            settings=recipe.settings,
-        )
-        point: Point = told["trajectory"][0]
-        race.gap(point[2])
-        return point
+def _recipes(ways: Sequence[Way], ranks: tuple[int, int]) -> list[Recipe]:
+    return [Recipe(ranks[which], **kind) for which, kind in ways]

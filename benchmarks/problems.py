@@ -35,7 +35,8 @@ class Setup:
 
     def problem(self, seed: int, growth: float = 0.0) -> Path:
         """Write the problem of a seed to a file; `growth` adds that share of answers to it."""
-        path = SCRATCH / f"{self.name}-{seed}-{growth:g}.npz".replace(" ", "-")
+        shape = "x".join(map(str, self.shape))
+        path = SCRATCH / f"{shape}-{self.rank}-{self.share:g}-{self.rule}-{seed}-{growth:g}.npz"
         path.parent.mkdir(exist_ok=True)
         rng = np.random.default_rng([seed, *self.shape, self.rank])
         left, right = (self.rank**-0.25 * rng.standard_normal((d, self.rank)) for d in self.shape)

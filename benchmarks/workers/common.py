@@ -28,6 +28,10 @@ class Problem(NamedTuple):
     shape: tuple[int, int]
     penalty: float
 
+    @property
+    def megabytes(self) -> float:
+        return sum(each.nbytes for each in self[:3]) / 2**20
+
 
 @lru_cache(maxsize=2)
 def load(path: str) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ def fit(request: dict[str, Any]) -> dict[str, Any]:
     start = None if start is None else Completion.load(start)
     seen = observations(problem)
     clock = Clock()
-    estimator = SoftImpute(penalty=problem.penalty, tol=request["tol"], max_steps=MOST_STEPS)
+    steps = request.get("max_steps", MOST_STEPS)
+    estimator = SoftImpute(penalty=problem.penalty, tol=request["tol"], max_steps=steps)
     done = estimator.fit(seen, start=start)
     cpu, wall = clock.read()
     peak = peak_memory()
@@ -82,7 +84,8 @@ def fit(request: dict[str, Any]) -> dict[str, Any]:
 
 def peak_memory() -> float:
     """The most memory this process has held so far, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 JOBS = {"compile": compile_kernels, "trajectory": trajectory, "fit": fit}
