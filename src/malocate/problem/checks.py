@@ -17,7 +17,7 @@ from malocate.problem.arrays import Bools, Floats, Int32s, frozen
 Labels = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 _LARGEST = 1e100  # beyond it, sums of squares of many answers would overflow
-_LONGEST_SIDE = 2**31 - 1  # indices are kept as 32-bit integers
+_LONGEST_SIDE = 100_000_000  # row pointers of a longer side would take gigabytes
 
 
 def frame_of(shape: object, scale: object, labels: object, mask: Any) -> dict[str, Any]:
