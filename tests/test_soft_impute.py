@@ -269,3 +269,25 @@ def test_a_start_with_another_centre_is_taken_as_the_matrix_it_is():
 def test_bad_settings_are_refused(settings, error, sentence):
     with pytest.raises(error, match=sentence):
         SoftImpute(**settings)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e20, 1e150])
+def test_a_start_worse_than_nothing_is_left_aside(size):
+    answers = Synthetic.low_rank(shape=(12, 10), rank=2, rng=0).observe(90, rng=1)
+    far = Completion(size * np.ones((12, 1)), np.ones((10, 1)))
+    estimator = SoftImpute(1.0, tol=1e-6)
+    cold, warm = estimator.fit(answers), estimator.fit(answers, start=far)
+    assert warm.status is Status.CONVERGED
+    assert np.array_equal(cold.dense(), warm.dense())
+
+
+def test_a_path_that_rises_and_falls_ends_where_single_fits_do():
+    answers = Synthetic.low_rank(shape=(12, 10), rank=2, rng=0).observe(90, rng=1)
+    ranks = [done.rank for done in SoftImpute(tol=1e-5).path(answers, [0.1, 5.0, 1e9, 0.1])]
+    assert ranks[2] == 0
+    assert ranks[3] == ranks[0]
+
+
+def test_a_thousand_equal_answers_at_one_cell():
+    answers = Observations([3] * 1000, [2] * 1000, np.full(1000, 2.0), shape=(6, 7))
+    assert SoftImpute().fit(answers).predict(3, 2) == pytest.approx(2.0, rel=0.01)

@@ -156,5 +156,12 @@ def _results(fits: list[_Fit], source: Synthetic, answers: Observations) -> Tabl
 def _check_output(output: Path) -> None:
     if not output.parent.is_dir():
         raise InvalidInput(f"The folder of --output {output} does not exist; make it first.")
-    if output.suffix not in {".pdf", ".png", ".svg"}:
+    if output.suffix.lower() not in {".pdf", ".png", ".svg"}:
         raise InvalidInput(f"--output {output} must end in .pdf, .png or .svg.")
+    try:
+        with output.open("ab"):
+            pass
+    except OSError as problem:
+        raise InvalidInput(
+            f"--output {output} cannot be written: {problem.strerror}; choose another place."
+        ) from None

@@ -109,7 +109,7 @@ class MatrixCompletionRegressor(RegressorMixin, _WithEstimator):  # type: ignore
         pairs = self._pairs(X, reset=True)
         answers = column_or_1d(y, warn=True)
         last_row, last_col = pairs.max(axis=0, initial=0).tolist()
-        shape = self.shape or (last_row + 1, last_col + 1)
+        shape = (last_row + 1, last_col + 1) if self.shape is None else self.shape
         seen = Observations(pairs[:, 0], pairs[:, 1], answers, shape=shape, scale=self.scale)
         self.completion_ = self._fit(seen)
         return self

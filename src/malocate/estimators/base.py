@@ -201,18 +201,13 @@ def refuse_dense(shape: tuple[int, int], way_out: str) -> None:
         )
 
 
-def check_count(name: str, value: object, *, least: int, instead: str = "") -> None:
-    """Refuse a setting that is not a whole number of at least `least`, nor the word `instead`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        words = f" or {instead}" if instead else ""
-        raise InvalidType(f"{name} is {value!r}; it must be a whole number{words}.")
-    if value < least:
-        words = f", or {instead}" if instead else ""
-        raise InvalidInput(f"{name} is {value}; it must be at least {least}{words}.")
-
-
 def check_start(observations: Observations, start: Completion | None) -> None:
-    """Refuse a start that is not a completion of a matrix of the observations' shape."""
+    """Refuse what is not observations, and a start that is no completion of their shape."""
+    if not isinstance(observations, Observations):
+        raise InvalidType(
+            f"fit was given a {type(observations).__name__}; it takes Observations. Make them by "
+            "Observations(rows, cols, values, shape=…), or from_dense, from_frame, from_sparse."
+        )
     if start is None:
         return
     if not isinstance(start, Completion):
@@ -304,8 +299,7 @@ def _within(index: npt.ArrayLike, size: int, name: str) -> Indices:
     array = np.asarray(index)
     if array.size and array.dtype.kind not in "iu":
         raise InvalidType(f"{name} has dtype {array.dtype}; predict takes integer indices.")
-    array = array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         worst = array.min() if array.min() < 0 else array.max()
         raise InvalidInput(f"{name} holds {worst}; this completion has {name} 0 to {size - 1}.")
-    return array
+    return array.astype(np.int64)

@@ -19,12 +19,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
 from malocate.estimators import search
 from malocate.estimators.base import Completion, Memory, Status, check_start, empty_completion
 from malocate.estimators.centring import CentreKind, check_kind
 from malocate.estimators.inner import Split
 from malocate.estimators.ridge_path import NOWHERE, Pair, Place
+from malocate.estimators.settings import check_count, check_positive
 from malocate.estimators.threads import pinned
 from malocate.estimators.track import Track
 from malocate.problem import Observations
@@ -73,8 +74,10 @@ class LowRankLeastSquares:
     tune: Literal["full", "local"] = "full"
 
     def __post_init__(self) -> None:
-        _check_rank(self.rank)
-        _check_ridge(self.ridge)
+        if self.rank != "auto":
+            check_count("rank", self.rank, least=0, instead="'auto'")
+        if self.ridge != "auto":
+            check_positive("ridge", self.ridge, "it must be a positive number, or 'auto'")
         if self.centre != "auto":
             check_kind(self.centre)
         if self.tune not in ("full", "local"):
@@ -85,7 +88,7 @@ class LowRankLeastSquares:
         check_start(observations, start)
         if len(observations) == 0:
             return empty_completion(observations)
-        split = Split.of(observations.entries, _judging(observations), observations.scale)
+        split = Split.of(observations.entries, observations.scale)
         with pinned():
             if self.tune == "local" and start is not None and self._knows(start, split):
                 track, errors = self._retuned(split, start)
@@ -160,17 +163,6 @@ class LowRankLeastSquares:
         }
 
 
-def _judging(observations: Observations) -> Floats:
-    """Give each entry's weight when it judges: its visits, undone by how likely they were."""
-    entries = observations.entries
-    if observations.probability is None:
-        return entries.visits.astype(np.float64)
-    cells = observations.rows.astype(np.int64) * entries.shape[1] + observations.cols
-    place = np.searchsorted(entries.cells, cells)
-    weights = np.bincount(place, weights=1 / observations.probability, minlength=len(entries))
-    return np.asarray(weights / weights.mean())
-
-
 def _packed(pairs: list[Pair], shape: tuple[int, int]) -> dict[str, Any]:
     """Lay the folds' factors side by side, so that a completion can remember them."""
     ranks = np.array([pair[0].shape[1] for pair in pairs], dtype=np.int64)
@@ -184,21 +176,3 @@ def _unpacked(memory: Memory) -> list[Pair]:
     cuts = np.cumsum(memory["fold_ranks"])[:-1]
     lefts, rights = (np.split(memory[name], cuts, axis=1) for name in ("fold_left", "fold_right"))
     return list(zip(lefts, rights, strict=True)) if len(memory["fold_ranks"]) else []
-
-
-def _check_rank(rank: object) -> None:
-    if rank == "auto":
-        return
-    if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
-        raise InvalidType(f"rank is {rank!r}; it must be a whole number or 'auto'.")
-    if rank < 0:
-        raise InvalidInput(f"rank is {rank}; it must be at least 0, or 'auto'.")
-
-
-def _check_ridge(ridge: object) -> None:
-    if ridge == "auto":
-        return
-    if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number):
-        raise InvalidType(f"ridge is {ridge!r}; it must be a positive number or 'auto'.")
-    if not 0.0 < float(ridge) < math.inf:
-        raise InvalidInput(f"ridge is {ridge}; it must be a positive number, or 'auto'.")

@@ -90,14 +90,15 @@ class _Solver:
         self.count = FIRST_DIRECTIONS
 
     def begin(self, start: tuple[Floats, Floats] | None) -> None:
-        """Take the start's factors, or none and the first stage's penalty."""
-        if start is None:
+        """Take the start's factors; none, and the first stage's penalty, if zero is better."""
+        if start is not None:
+            self._adopt(*start)
+        if start is None or self.descent.objective >= self._objective_of_zero:
             self._adopt(*(np.zeros((side, 0)) for side in self.cells.shape))
             self.bases = (self.left, self.right)
             self._look(FIRST_DIRECTIONS)
             self.level = max(self.penalty, self.lacking.largest / STAGE)
         else:
-            self._adopt(*start)
             self._drop_empty()
             self._look(FIRST_DIRECTIONS)
 
@@ -115,6 +116,10 @@ class _Solver:
     def _wanted(self) -> float:
         """The singular value from which a direction outside the factors is worth a column."""
         return self.level * (1 + min(1e-3, self.tol / 10))
+
+    @property
+    def _objective_of_zero(self) -> float:
+        return float(0.5 * self.cells.weights @ self.cells.targets**2)
 
     @property
     def objective(self) -> float:
@@ -197,7 +202,7 @@ class _Solver:
             pull = np.einsum("ik,ik->k", u, self._residual() @ v)
             kept |= pull >= 0.999 * self.level
         self.bases = (u[:, kept], v[:, kept])
-        if not kept.all():
+        if np.count_nonzero(kept) < self.left.shape[1]:
             root = np.sqrt(values[kept])
             self._adopt(self.bases[0] * root, self.bases[1] * root)
 

@@ -8,10 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput
-from malocate.estimators.base import Completion, Estimator, Status, check_count, check_start
+from malocate.errors import InvalidInput, InvalidType
+from malocate.estimators.base import Completion, Estimator, Status, check_start
 from malocate.estimators.centring import Centre
 from malocate.estimators.factored import balanced
+from malocate.estimators.settings import check_count
 from malocate.estimators.streaming import Heard, Lines, Watch, fitted, update
 from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
@@ -51,6 +52,10 @@ class OnlineLeastSquares:
     batch: Estimator | None = None
 
     def __post_init__(self) -> None:
+        if self.batch is not None and (
+            isinstance(self.batch, type) or not hasattr(self.batch, "fit")
+        ):
+            raise InvalidType(f"batch is {self.batch!r}; it must be an estimator, or None.")
         if self.rank == "auto":
             return
         check_count("rank", self.rank, least=0, instead="'auto'")

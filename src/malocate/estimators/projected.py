@@ -34,16 +34,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput
 from malocate.estimators.base import (
     Completion,
     Status,
-    check_count,
     check_start,
     empty_completion,
     refuse_dense,
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
+from malocate.estimators.settings import check_count, check_share
 from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
@@ -83,8 +82,7 @@ class ProjectedLeastSquares:
         if self.rank != "lepski":
             check_count("rank", self.rank, least=0, instead="'lepski'")
         check_count("max_steps", self.max_steps, least=1)
-        if not 0 < self.tol < 1:
-            raise InvalidInput(f"tol is {self.tol}; it must lie between 0 and 1.")
+        check_share("tol", self.tol)
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Average the answers cell by cell and cut the matrix of means to low rank."""

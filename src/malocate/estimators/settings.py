@@ -25,9 +25,11 @@ def check_share(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} is {value!r}; {rule}.")
 
 
-def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+def check_count(name: str, value: Any, *, least: int = 1, instead: str = "") -> None:
+    """Refuse what is not a whole number of at least `least`; `instead` names a word it may be."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InvalidType(f"{name} is {value!r}; it must be a whole number.")
-    if value < least:
-        raise InvalidInput(f"{name} is {value!r}; it must be at least {least}.")
+        words = f" or {instead}" if instead else ""
+        raise InvalidType(f"{name} is {value!r}; it must be a whole number{words}.")
+    if int(value) < least:
+        words = f", or {instead}" if instead else ""
+        raise InvalidInput(f"{name} is {value}; it must be at least {least}{words}.")

@@ -10,7 +10,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from malocate.errors import InvalidInput
-from malocate.estimators.base import Completion, Status, check_start, empty_completion
+from malocate.estimators.base import (
+    Completion,
+    Status,
+    check_start,
+    empty_completion,
+    factors_above,
+)
 from malocate.estimators.box import Box, Problem, Solution, clipped_objective
 from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
@@ -124,8 +130,8 @@ def _problem(
 def _start(problem: Problem, centre: Centre, start: Completion | None) -> Start:
     """Begin where the start left off, or at a constant matrix that lies inside the box."""
     cells, box = problem.cells, problem.box
-    if start is not None:
-        left, right = _factors_above(centre, start)
+    if start is not None and _is_closer_than_zero(cells, start, centre):
+        left, right = factors_above(centre, start)
         balance = float(start.memory.get("balance", 1.0))
         return Start(left, right, _walls(cells, start), min(max(balance, 0.01), 100.0))
     if box is None or box.holds_zero or not box.is_level:
@@ -134,16 +140,11 @@ def _start(problem: Problem, centre: Centre, start: Completion | None) -> Start:
     return Start(np.full((cells.shape[0], 1), level), np.ones((cells.shape[1], 1)))
 
 
-def _factors_above(centre: Centre, start: Completion) -> tuple[Floats, Floats]:
-    """Give factors of the start's matrix less this centre, which may not be the start's own."""
-    rows, cols = np.arange(start.shape[0]), np.arange(start.shape[1])
-    along_rows = start.centre.at(rows, 0) - centre.at(rows, 0)
-    along_cols = start.centre.at(0, cols) - centre.at(0, cols) - along_rows[0]
-    if not (along_rows.any() or along_cols.any()):
-        return np.array(start.left), np.array(start.right)
-    left = np.column_stack([start.left, along_rows, np.ones(len(rows))])
-    right = np.column_stack([start.right, np.ones(len(cols)), along_cols])
-    return left, right
+def _is_closer_than_zero(cells: Cells, start: Completion, centre: Centre) -> bool:
+    """Tell whether a start misses the answers by less than no start at all."""
+    above = start.predict(cells.rows, cells.cols) - centre.at(cells.rows, cells.cols)
+    missed = cells.weights @ (cells.targets - above) ** 2
+    return bool(missed < cells.weights @ cells.targets**2)
 
 
 def _walls(cells: Cells, start: Completion) -> sparse.csr_matrix | None:

@@ -53,6 +53,10 @@ def read(path: str | Path) -> dict[str, Any]:
         file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             head = _head(stored, path)
+            if missing := {"left", "right", "row_effects", "col_effects"} - set(stored):
+                raise InvalidInput(
+                    f"{path} is a saved completion without {', '.join(sorted(missing))}."
+                )
             arrays = {k.removeprefix(_MEMORY): stored[k] for k in stored if k.startswith(_MEMORY)}
             effects = {"rows": stored["row_effects"], "cols": stored["col_effects"]}
             found = {key: head[key] for key in ("status", "gap")}
@@ -65,7 +69,7 @@ def read(path: str | Path) -> dict[str, Any]:
 def _head(stored: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
     try:
         head = json.loads(stored["head"].tobytes())
-        ours = head["format"] == FORMAT
+        ours = head["format"] == FORMAT and "version" in head
     except (KeyError, TypeError, ValueError):
         ours = False
     if not ours:

@@ -118,7 +118,7 @@ def described(observations: Observations) -> str:
     """Give one line about the answers; entries are counted where that is quick."""
     d1, d2 = observations.shape
     text = f"{d1}×{d2}, {_counted(len(observations), 'answer')}"
-    if len(observations) <= _QUICK_TO_COUNT or "entries" in vars(observations):
+    if max(len(observations), d1) <= _QUICK_TO_COUNT or "entries" in vars(observations):
         text += f" on {_counted(observations.n_seen, 'entry')}"
     if observations.scale is not None:
         text += ", scale " + "–".join(checks.shown(end) for end in observations.scale)
