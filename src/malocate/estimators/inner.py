@@ -40,22 +40,21 @@ FEWEST, MOST = 2, 12
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Entries with their inner folds (-1: in none) and how much each counts when it judges."""
+    """Entries with their inner folds (-1: in none), and the scale that predictions keep to."""
 
     entries: Entries
     folds: Ints
-    weights: Floats
     clip: Scale
     share: float
 
     @classmethod
-    def of(cls, entries: Entries, weights: Floats, clip: Scale) -> Split:
+    def of(cls, entries: Entries, clip: Scale) -> Split:
         """Split by a hash of the entry, so that nothing else decides."""
         seen = len(entries)
         share = next((share for share in SHARES if share * seen >= JUDGES), SHARES[-1])
         count = min(max(math.ceil(ENTRIES_WALKED / seen), FEWEST), MOST, round(1 / share))
         folds = hashed_folds(entries.cells, count, "inner", share=share)
-        return cls(entries, folds, weights, clip, share)
+        return cls(entries, folds, clip, share)
 
     @cached_property
     def usable(self) -> list[int]:
@@ -74,7 +73,7 @@ class Fold:
         self._grid, self._cap = grid, cap
         self._losses: dict[Place, Floats] = {}
         self.judges = int(np.count_nonzero(self._ours))
-        self.weight = float(split.weights[self._ours].sum())
+        self.weight = int(split.entries.visits[self._ours].sum())
 
     @cached_property
     def walk(self) -> Walk:
@@ -82,7 +81,7 @@ class Fold:
         return Walk(centred_cells(self._others(), self._centre), self._grid, self._cap)
 
     def losses(self, place: Place) -> Floats:
-        """Give the weighted squared errors at a place, one per entry of the fold."""
+        """Give the squared errors at a place, one per entry of the fold, times its visits."""
         if place not in self._losses:
             self._losses[place] = self._judge(None if place == NOWHERE else self.walk.at(place))
         return self._losses[place]
@@ -98,7 +97,7 @@ class Fold:
             values += np.einsum("ek,ek->e", pair[0][rows], pair[1][cols])
         if self._split.clip is not None:
             values = np.clip(values, *self._split.clip)
-        return np.asarray(self._split.weights[ours] * (entries.means[ours] - values) ** 2)
+        return np.asarray(entries.visits[ours] * (entries.means[ours] - values) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

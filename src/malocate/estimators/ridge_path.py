@@ -41,7 +41,7 @@ DEEPEST = 40
 LEVEL, SOFTENING, EMPTY = 3.0, 0.2, 0.02
 """The level over what the ridge takes off; what softens it; the share of it that is empty."""
 
-PRUNING_ROUNDS, PRUNING_STEPS = 4, 15
+PRUNING_ROUNDS, PRUNING_STEPS = 6, 15
 STEPS, FEW_STEPS = 40, 3
 TOL = 3e-4
 
@@ -154,8 +154,11 @@ class Walk:
         return self._reweighted(pair, place, STEPS)
 
     def _pruned(self, pair: Pair, place: Place) -> Pair:
+        """Reweight until every component is above the level, or often enough."""
         for _ in range(PRUNING_ROUNDS):
             pair = self._reweighted(pair, place, PRUNING_STEPS)
+            if np.all(balanced(*pair)[1] > self.level(place)):
+                break
         return pair
 
     def _reweighted(self, pair: Pair, place: Place, steps: int) -> Pair:
