@@ -82,11 +82,16 @@ class Contest:
     fancyimpute_limit: float = 300.0  # processor seconds
     cmfrec_limit: float = 60.0  # processor seconds of one call
     kinds: tuple[Kind, ...] = USUAL_KINDS  # ways of calling cmfrec to try
+    kept: int = 2  # ways to try again after the first seed
+    screening: bool = True  # whether to try its best ways with a larger rank, too
     optimum_steps: int | None = None  # sweeps to the optimum where certifying it takes too long
     times: Rows = field(default_factory=list)
     paths: Rows = field(default_factory=list)
-    ways: list[Way] = field(default_factory=list)
     iterations: int = 8
+    ways: list[Way] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ways = [(0, kind) for kind in self.kinds]
 
     def run(self) -> Contest:
         with team("malocate", "fancyimpute", "cmfrec") as workers:
@@ -109,21 +114,19 @@ class Contest:
         path.unlink()
 
     def _choose(self, peer: Cmfrec, race: Race, best: Optimum) -> None:
-        """On the first seed all ways of calling cmfrec are tried, on the others the best two.
+        """On the first seed all ways of calling cmfrec are tried, on the others the best few.
 
-        The rank it gets is that of the optimum or, if that is faster, the least with which the
-        goal can be reached.
+        The rank it gets is the least with which the goal can be reached or, if that is faster,
+        the rank of the optimum.
         """
         least = least_rank(race.path, best.left, best.right, self.goal / 10)
-        ranks = (max(best.left.shape[1], round(1.2 * least)), least)
-        if not self.ways:
-            wide = [(0, kind) for kind in self.kinds]
-            good = [wide[place] for place in peer.prepare(race, _recipes(wide, ranks))]
-            thin = [(1, kind) for _, kind in good[:2]]
-            better = [thin[place] for place in peer.prepare(race, _recipes(thin, ranks))]
-            self.ways = [*better, *good][:2]
-        else:
-            peer.prepare(race, _recipes(self.ways, ranks))
+        ranks = (least, max(best.left.shape[1], round(1.2 * least)))
+        order = [self.ways[place] for place in peer.prepare(race, _recipes(self.ways, ranks))]
+        if self.screening:
+            wide = [(1, kind) for _, kind in order[:2]]
+            better = [wide[place] for place in peer.prepare(race, _recipes(wide, ranks))]
+            order, self.screening = better + order, False
+        self.ways = order[: self.kept] or self.ways
         self.iterations = peer.iterations
 
     def _take_turns(self, race: Race, ours: Ours, rivals: Sequence[Rival], seed: int) -> None:

@@ -74,8 +74,9 @@ def large(folder: Path, quick: bool) -> None:
     if quick:
         contest = Contest(MODEST, 1e-4, 1, 1, 0, kinds=ONE_KIND, optimum_steps=100)
     else:
-        kinds = USUAL_KINDS[:2]
-        contest = Contest(LARGE, 1e-4, 2, 1, 0, cmfrec_limit=200.0, kinds=kinds, optimum_steps=120)
+        kinds = (MORE_KINDS[1], USUAL_KINDS[1])
+        few = {"kinds": kinds, "kept": 1, "screening": False, "iterations": 20}
+        contest = Contest(LARGE, 1e-4, 3, 1, 0, cmfrec_limit=200.0, optimum_steps=50, **few)
     contests("large", [contest], folder)
 
 
@@ -96,7 +97,7 @@ def memory(folder: Path, quick: bool) -> None:
 def threads(folder: Path, quick: bool) -> None:
     """Wall-clock time to the goal: one thread, then two."""
     rows: Rows = []
-    races = ((MODEST, 1e-6, None),) if quick else ((MEDIUM, 1e-6, None), (LARGE, 1e-4, 120))
+    races = ((MODEST, 1e-6, None),) if quick else ((MEDIUM, 1e-6, None), (LARGE, 1e-4, 50))
     with team("malocate") as (ours,):
         for setup, goal, steps in races:
             path = setup.problem(seed=21)
