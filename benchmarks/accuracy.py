@@ -23,11 +23,11 @@ import numpy as np
 import tables
 
 from malocate import Completion, LowRankLeastSquares, Observations, SoftImpute, Synthetic
-from malocate.estimators.cells import Cells
 from malocate.estimators.centring import fit_centre
-from malocate.estimators.factored import descend
-from malocate.estimators.spectrum import leading
-from malocate.estimators.threads import pinned
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import descend
+from malocate.estimators.engine.spectrum import leading
+from malocate.estimators.engine.threads import pinned
 
 Row = dict[str, Any]
 

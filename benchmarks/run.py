@@ -38,7 +38,7 @@ COLOURS = {"malocate": "#0072B2", "fancyimpute": "#D55E00", "cmfrec": "#009E73"}
 
 def run(job: tuple[str, ...], quick: bool) -> None:
     began = time.monotonic()
-    extra = ["--quick"] if quick and job[0] != "peers.py" else []
+    extra = ["--quick"] if quick and job[0] not in ("peers.py", "observations_scale.py") else []
     print(f"== {' '.join(job)}", flush=True)
     subprocess.run([sys.executable, tables.HERE / job[0], *job[1:], *extra], check=True)
     print(f"== {' '.join(job)}: {time.monotonic() - began:.0f} s", flush=True)
@@ -121,7 +121,7 @@ def verdict(met: bool) -> str:
 
 
 def summarise(folder: Path) -> None:
-    about = ", ".join(f"{key} {value}" for key, value in tables.machine().items())
+    about = ", ".join(f"{key} {value}" for key, value in measured_on(folder).items())
     parts = [
         "# Results",
         f"Made by `python benchmarks/run.py`; {about}.",
@@ -136,7 +136,32 @@ def summarise(folder: Path) -> None:
     ]
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     draw(folder)
+    if folder == tables.RESULTS:
+        refresh_page(folder)
     print(f"wrote {folder / 'README.md'}", flush=True)
+
+
+def measured_on(folder: Path) -> dict[str, str]:
+    """The machine, versions and day of the run, not of the summary."""
+    return next(iter(tables.read(folder / "machine.csv")), None) or tables.machine()
+
+
+def refresh_page(folder: Path) -> None:
+    """Write the measured tables into the page that helps to choose."""
+    page = tables.HERE.parent / "docs" / "choose-an-estimator.md"
+    head, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
+    tail = rest.split("<!-- end -->")[1]
+    measured = (
+        f"From the rows in `benchmarks/results`, {measured_on(folder)['date']}.",
+        "LowRankLeastSquares: mean squared error over the yardstick's, and seconds on one thread.",
+        tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
+        "SoftImpute: how many times longer the peers take to the same objective.",
+        tables.markdown(contest_rows(folder)),
+        "And the rest.",
+        tables.markdown(other_rows(folder)),
+    )
+    block = "\n\n".join(("<!-- measured -->", *measured, "<!-- end -->"))
+    page.write_text(head + block + tail, encoding="utf-8")
 
 
 def draw(folder: Path) -> None:
@@ -151,25 +176,40 @@ def draw(folder: Path) -> None:
     columns = min(4, len(groups))
     lines = -(-len(groups) // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(3.6 * columns, 3.1 * lines), squeeze=False, layout="constrained"
+        lines, columns, figsize=(3.4 * columns, 3.1 * lines), squeeze=False, layout="constrained"
     )
     for axis in axes.flat[len(groups) :]:
         axis.remove()
     for axis, (problem, mine) in zip(axes.flat, groups.items(), strict=False):
-        for solver in dict.fromkeys(row["solver"] for row in mine):
-            points = [(float(r["cpu"]), float(r["gap"])) for r in mine if r["solver"] == solver]
-            shown = sorted(point for point in points if point[1] > 0)
-            name = next((known for known in COLOURS if known in solver), solver)
-            axis.loglog(*zip(*shown, strict=True), color=COLOURS.get(name, "0.4"), label=name)
-        axis.set_title(problem, fontsize=9)
-        axis.set_ylim(5e-7, 2)
-        axis.grid(color="0.92")
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].legend(frameon=False, fontsize=8)
+        draw_panel(axis, problem, mine)
     figure.supxlabel("processor seconds, one thread", fontsize=10)
     figure.supylabel("objective above the optimum, relative", fontsize=10)
     figure.savefig(folder / "soft_impute.svg", metadata={"Date": None})
     figure.savefig(tables.QUICK_RESULTS / "soft_impute.png", dpi=110)
+
+
+def draw_panel(axis: Any, problem: str, rows: list[dict[str, str]]) -> None:
+    """Each solver's way down, its name at the end of its line."""
+    for solver, colour in COLOURS.items():
+        mine = [(float(r["cpu"]), float(r["gap"])) for r in rows if r["solver"] == solver]
+        shown = sorted(point for point in mine if point[1] > 0)
+        if not shown:
+            continue
+        axis.loglog(*zip(*shown, strict=True), color=colour, marker="o", markersize=2.5, lw=1.4)
+        right = solver == "malocate"
+        axis.annotate(
+            solver,
+            shown[0],
+            xytext=(4, 6) if right else (-2, 6),
+            textcoords="offset points",
+            ha="left" if right else "center",
+            color=colour,
+            fontsize=8,
+        )
+    axis.set_title(problem.replace(", λ", "\nλ"), fontsize=9)
+    axis.set_ylim(5e-7, 5)
+    axis.grid(color="0.92")
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def main() -> None:
@@ -179,8 +219,10 @@ def main() -> None:
     chosen = parser.parse_args()
     folder = tables.folder(chosen.quick)
     tables.folder(quick=True)
-    for job in () if chosen.summary else JOBS:
-        run(job, chosen.quick)
+    if not chosen.summary:
+        for job in JOBS:
+            run(job, chosen.quick)
+        tables.write(folder / "machine.csv", [tables.machine()])
     summarise(folder)
 
 

@@ -39,9 +39,14 @@ MODEST = Setup("500 × 500, rank 5, 10% seen", (500, 500), 5, 0.1)
 
 
 def contests(name: str, rounds: Sequence[Contest], folder: Path) -> None:
-    done = [contest.run() for contest in rounds]
-    tables.write(folder / f"soft_impute_{name}.csv", [row for c in done for row in c.times])
-    tables.write(folder / f"soft_impute_{name}_paths.csv", [row for c in done for row in c.paths])
+    """Run the contests in turn; what is measured is on disk before the next begins."""
+    times: Rows = []
+    paths: Rows = []
+    for contest in rounds:
+        contest.run()
+        times, paths = times + contest.times, paths + contest.paths
+        tables.write(folder / f"soft_impute_{name}.csv", times)
+        tables.write(folder / f"soft_impute_{name}_paths.csv", paths)
 
 
 def small(folder: Path, quick: bool) -> None:

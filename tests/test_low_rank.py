@@ -18,9 +18,9 @@ from malocate import (
     Status,
     Synthetic,
 )
-from malocate.estimators.cells import Cells
-from malocate.estimators.factored import balanced, descend
-from malocate.estimators.ridge_path import Grid, Place, Walk
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import balanced, descend
+from malocate.estimators.tuning.ridge_path import Grid, Place, Walk
 
 
 def error(done, truth):

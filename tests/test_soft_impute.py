@@ -17,7 +17,7 @@ from malocate import (
     Status,
     Synthetic,
 )
-from malocate.estimators import spectrum
+from malocate.estimators.engine import spectrum
 
 
 def dense(observations):

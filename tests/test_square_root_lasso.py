@@ -19,13 +19,13 @@ from malocate import (
     Status,
     Synthetic,
 )
-from malocate.estimators import box as box_module
-from malocate.estimators import shrinkage
-from malocate.estimators.box import Box, Multipliers, Problem, certified_bound, dual_value
-from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre
-from malocate.estimators.pivotal import paper_penalty, pivotal_penalty
-from malocate.estimators.splitting import Start, solve
+from malocate.estimators.convex import box as box_module
+from malocate.estimators.convex.box import Box, Multipliers, Problem, certified_bound, dual_value
+from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.convex.splitting import Start, solve
+from malocate.estimators.engine import shrinkage
+from malocate.estimators.engine.cells import Cells
 
 
 def answers(shape, n, *, scale, steep=0.4, whole=False, seed=0):

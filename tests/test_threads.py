@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from malocate import SoftImpute, Synthetic
-from malocate.estimators import threads
+from malocate.estimators.engine import threads
 
 
 @pytest.fixture

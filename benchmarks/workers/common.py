@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
     @property
     def megabytes(self) -> float:
-        return sum(each.nbytes for each in self[:3]) / 2**20
+        return sum(each.nbytes for each in self[:3]) / 1e6
 
 
 @lru_cache(maxsize=2)

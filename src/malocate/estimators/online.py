@@ -11,10 +11,10 @@ import numpy.typing as npt
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion, Estimator, Status, check_start
 from malocate.estimators.centring import Centre
-from malocate.estimators.factored import balanced
+from malocate.estimators.engine.factored import balanced
+from malocate.estimators.engine.threads import pinned
 from malocate.estimators.settings import check_count
 from malocate.estimators.streaming import Heard, Lines, Watch, fitted, update
-from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]

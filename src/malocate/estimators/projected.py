@@ -42,8 +42,8 @@ from malocate.estimators.base import (
     refuse_dense,
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
+from malocate.estimators.engine.threads import pinned
 from malocate.estimators.settings import check_count, check_share
-from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]

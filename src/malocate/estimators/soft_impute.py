@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from malocate.errors import InvalidInput
-from malocate.estimators import nuclear
 from malocate.estimators.base import (
     Completion,
     Status,
@@ -18,11 +17,12 @@ from malocate.estimators.base import (
     empty_completion,
     factors_above,
 )
-from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
+from malocate.estimators.convex import nuclear
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.spectrum import largest_singular_value
+from malocate.estimators.engine.threads import pinned
 from malocate.estimators.settings import check_count, check_positive, check_share
-from malocate.estimators.spectrum import largest_singular_value
-from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
 PenaltyRule = Literal["universal", "fancyimpute"]

@@ -17,13 +17,13 @@ from malocate.estimators.base import (
     empty_completion,
     factors_above,
 )
-from malocate.estimators.box import Box, Problem, Solution, clipped_objective
-from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
-from malocate.estimators.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.convex.box import Box, Problem, Solution, clipped_objective
+from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
+from malocate.estimators.convex.splitting import Start, solve, zero_solution
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.threads import pinned
 from malocate.estimators.settings import check_count, check_positive, check_share
-from malocate.estimators.splitting import Start, solve, zero_solution
-from malocate.estimators.threads import pinned
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]

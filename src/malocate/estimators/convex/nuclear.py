@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from malocate.estimators.cells import Cells
-from malocate.estimators.factored import Descent, balanced, fitted
-from malocate.estimators.spectrum import leading, norm_bound, norm_within
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import Descent, balanced, fitted
+from malocate.estimators.engine.spectrum import leading, norm_bound, norm_within
 
 Floats = npt.NDArray[np.float64]
 Trace = Callable[[Floats, Floats], None]

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from malocate.estimators import nuclear
-from malocate.estimators.box import (
+from malocate.estimators.convex import nuclear
+from malocate.estimators.convex.box import (
     Multipliers,
     Problem,
     Solution,
     certified_bound,
     clipped_objective,
 )
-from malocate.estimators.factored import balanced, fitted
-from malocate.estimators.shrinkage import Shrunk
+from malocate.estimators.engine.factored import balanced, fitted
+from malocate.estimators.engine.shrinkage import Shrunk
 
 Floats = npt.NDArray[np.float64]
 

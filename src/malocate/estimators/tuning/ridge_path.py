@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.cells import Cells
-from malocate.estimators.factored import balanced, descend, fitted
-from malocate.estimators.spectrum import largest_singular_value, leading
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import balanced, descend, fitted
+from malocate.estimators.engine.spectrum import largest_singular_value, leading
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]

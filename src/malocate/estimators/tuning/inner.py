@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.cells import Cells
 from malocate.estimators.centring import Centre, CentreKind, fit_centre
-from malocate.estimators.ridge_path import NOWHERE, Grid, Pair, Place, Walk
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
 from malocate.problem.hashing import hashed_folds
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.cells import Cells, Side
-from malocate.estimators.kernels import sampled_product, solve_lines
-from malocate.estimators.threads import spread
+from malocate.estimators.engine.cells import Cells, Side
+from malocate.estimators.engine.kernels import sampled_product, solve_lines
+from malocate.estimators.engine.threads import spread
 
 Floats = npt.NDArray[np.float64]
 

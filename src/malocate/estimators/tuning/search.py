@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from malocate.estimators.inner import Panel
-from malocate.estimators.ridge_path import NOWHERE, Place
+from malocate.estimators.tuning.inner import Panel
+from malocate.estimators.tuning.ridge_path import NOWHERE, Place
 
 Errors = dict[Place, float]
 

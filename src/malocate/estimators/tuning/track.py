@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malocate.estimators import search
 from malocate.estimators.centring import Centre, CentreKind, fit_centre
-from malocate.estimators.factored import Factors, balanced, descend
-from malocate.estimators.inner import MOST, Panel, Split, centred_cells
-from malocate.estimators.ridge_path import NOWHERE, Grid, Pair, Place, Walk
+from malocate.estimators.engine.factored import Factors, balanced, descend
+from malocate.estimators.tuning import search
+from malocate.estimators.tuning.inner import MOST, Panel, Split, centred_cells
+from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
 
 SUPPORT = 1.35

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from malocate.estimators.box import (
+from malocate.estimators.convex.box import (
     Box,
     Multipliers,
     Problem,
@@ -27,10 +27,10 @@ from malocate.estimators.box import (
     relative_gap,
     spectral_bound,
 )
-from malocate.estimators.concomitant import solve_by_scales
-from malocate.estimators.factored import fitted
-from malocate.estimators.shrinkage import Shrinker, Shrunk, is_short
-from malocate.estimators.spectrum import leading
+from malocate.estimators.convex.concomitant import solve_by_scales
+from malocate.estimators.engine.factored import fitted
+from malocate.estimators.engine.shrinkage import Shrinker, Shrunk, is_short
+from malocate.estimators.engine.spectrum import leading
 
 Floats = npt.NDArray[np.float64]
 

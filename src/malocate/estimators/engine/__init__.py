@@ -1,0 +1,1 @@
+"""What every solver stands on: cells, factors, spectra, kernels and threads."""

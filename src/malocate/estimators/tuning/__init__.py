@@ -1,0 +1,1 @@
+"""The fits that `LowRankLeastSquares` chooses from, and the choice by held-out entries."""
