@@ -60,17 +60,18 @@ def solve(problem: Problem, start: Start, *, tol: float, max_steps: int) -> Solu
     Long matrices without a box are solved on factors where that works; inside a box they begin
     from there, unless the start knows better.
     """
-    steps = 0
+    found = None
     if not is_short(problem.cells.shape) and (problem.box is None or start.walls is None):
         free, near = replace(problem, box=None), (start.left, start.right)
         found = solve_by_scales(free, near, tol=tol, max_steps=max_steps)
         if problem.box is None and found.gap <= tol:
             return found
         left, right = found.matrix.factors
-        start, steps = replace(start, left=left, right=right), found.steps
+        start = replace(start, left=left, right=right)
+    steps = 0 if found is None else found.steps
     solver = _Solver(problem, start, tol)
     solver.run(max(1, max_steps - steps))
-    return Solution(
+    split = Solution(
         solver.shrunk,
         solver.sigma,
         solver.objective,
@@ -79,6 +80,15 @@ def solve(problem: Problem, start: Start, *, tol: float, max_steps: int) -> Solu
         solver.balance,
         solver.multipliers,
     )
+    return split if found is None else _better(problem, found, split)
+
+
+def _better(problem: Problem, found: Solution, split: Solution) -> Solution:
+    """Keep the lower objective; a bound without the box holds inside it too."""
+    bound = max(found.bound, split.bound)
+    if problem.box is None and found.objective < split.objective:
+        return replace(found, bound=bound, steps=split.steps)
+    return replace(split, bound=bound)
 
 
 def zero_solution(problem: Problem) -> Solution | None:
