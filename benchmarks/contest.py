@@ -107,6 +107,8 @@ class Contest:
         race = Race(path, best.objective, self.goal, doubt)
         peer = Cmfrec(cmfrec, seed, self.cmfrec_limit, self.iterations)
         self._choose(peer, race, best)
+        if seed == 1:
+            peer.trace_back(race)
         rivals: list[Rival] = [peer]
         if seed <= self.fancyimpute_seeds:
             rivals.append(FancyImpute(fancyimpute, self.fancyimpute_limit))

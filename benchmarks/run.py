@@ -10,6 +10,7 @@ Rows go to benchmarks/results/*.csv; the summary is benchmarks/results/README.md
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 import sys
 import time
@@ -33,6 +34,12 @@ JOBS = (
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told
 the rank and the number of iterations that it needs."""
+HIGHEST = 5.0  # relative gap at the top of the picture
+LABELS = {  # the gap at which a line is named, on which side of it, and how far off
+    "malocate": (1e-5, "right", (-5, -3)),
+    "fancyimpute": (0.5, "left", (0, 6)),
+    "cmfrec": (1e-3, "right", (-6, -3)),
+}
 COLOURS = {"malocate": "#0072B2", "fancyimpute": "#D55E00", "cmfrec": "#009E73"}
 
 
@@ -169,8 +176,8 @@ def draw(folder: Path) -> None:
     mpl.use("svg")
     from matplotlib import pyplot as plt
 
-    rows = [r for part in CONTESTS for r in tables.read(folder / f"soft_impute_{part}_paths.csv")]
-    groups = grouped(rows)
+    files = [folder / f"soft_impute_{part}_paths.csv" for part in CONTESTS]
+    groups = [group for file in files for group in grouped(tables.read(file)).items()]
     if not groups:
         return
     columns = min(4, len(groups))
@@ -180,7 +187,7 @@ def draw(folder: Path) -> None:
     )
     for axis in axes.flat[len(groups) :]:
         axis.remove()
-    for axis, (problem, mine) in zip(axes.flat, groups.items(), strict=False):
+    for axis, (problem, mine) in zip(axes.flat, groups, strict=False):
         draw_panel(axis, problem, mine)
     figure.supxlabel("processor seconds, one thread", fontsize=10)
     figure.supylabel("objective above the optimum, relative", fontsize=10)
@@ -192,22 +199,21 @@ def draw_panel(axis: Any, problem: str, rows: list[dict[str, str]]) -> None:
     """Each solver's way down, its name at the end of its line."""
     for solver, colour in COLOURS.items():
         mine = [(float(r["cpu"]), float(r["gap"])) for r in rows if r["solver"] == solver]
-        shown = sorted(point for point in mine if point[1] > 0)
+        shown = sorted(point for point in mine if 0 < point[1] < HIGHEST)
         if not shown:
             continue
         axis.loglog(*zip(*shown, strict=True), color=colour, marker="o", markersize=2.5, lw=1.4)
-        right = solver == "malocate"
+        level, side, shift = LABELS[solver]
+        place = min(shown, key=lambda point: abs(math.log(point[1] / level)))
         axis.annotate(
-            solver,
-            shown[0],
-            xytext=(4, 6) if right else (-2, 6),
-            textcoords="offset points",
-            ha="left" if right else "center",
-            color=colour,
-            fontsize=8,
+            solver, place, shift, textcoords="offset points", ha=side, color=colour, fontsize=8
         )
+    times = [float(row["cpu"]) for row in rows]
+    axis.set_xlim(10 ** math.floor(math.log10(min(times))), 10 ** math.ceil(math.log10(max(times))))
+    axis.xaxis.set_minor_formatter("")
+    axis.yaxis.set_minor_formatter("")
     axis.set_title(problem.replace(", λ", "\nλ"), fontsize=9)
-    axis.set_ylim(5e-7, 5)
+    axis.set_ylim(5e-7, HIGHEST)
     axis.grid(color="0.92")
     axis.spines[["top", "right"]].set_visible(False)
 

@@ -189,6 +189,13 @@ class Cmfrec:
                 winners.insert(0, place)
         return winners
 
+    def trace_back(self, race: Race) -> None:
+        """Add the points of fewer iterations: the way down to the goal, for the picture."""
+        if self.best is not None:
+            counts = [2**k for k in range(self.iterations.bit_length()) if 2**k < self.iterations]
+            early = [self._call(race, self.best, count) for count in counts]
+            self.points = sorted(early + self.points)
+
     def run(self, race: Race) -> Point | None:
         if self.best is None:
             return None
