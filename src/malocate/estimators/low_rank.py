@@ -38,8 +38,8 @@ WORTHWHILE = 0.01
 To it comes what centring saves on any low-rank matrix, whose lines do not average to zero.
 """
 
-LOCAL_FOLDS = 4
-"""Inner folds whose factors a completion remembers for a local fit."""
+LOCAL_JUDGES, LOCAL_FOLDS = 250, 4
+"""Entries that should judge a local fit, and the most folds whose factors are remembered for it."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,12 @@ class LowRankLeastSquares:
     def _track(self, split: Split, kind: CentreKind, folds: int | None = None) -> Track:
         rank = None if self.rank == "auto" else int(self.rank)
         ridge = None if self.ridge == "auto" else float(self.ridge)
+        if "auto" not in (self.rank, self.ridge, self.centre):
+            folds = 0  # there is nothing to judge
         return Track.of(split, kind, rank, ridge, folds)
 
     def _retuned(self, split: Split, start: Completion) -> tuple[Track, search.Errors]:
-        """Go on from an earlier fit, along the neighbouring ridges."""
+        """Go on from an earlier fit, around its place."""
         memory = start.memory
         folds = _unpacked(memory)
         track = self._track(split, memory["centring"], len(folds))
@@ -151,6 +153,7 @@ class LowRankLeastSquares:
         return f"LowRankLeastSquares(rank={self.rank}, ridge={self.ridge}, centre={self.centre})"
 
     def _memory(self, split: Split, track: Track, place: Place, error: float) -> Memory:
+        folds = track.panel.few(LOCAL_JUDGES, least=1).first(LOCAL_FOLDS)
         return {
             "settings": self._settings,
             "centring": track.kind,
@@ -159,7 +162,7 @@ class LowRankLeastSquares:
             "departure": place.departure,
             "end": place.end,
             "share": split.share,
-            **_packed(track.panel.first(LOCAL_FOLDS).pairs(place), split.entries.shape),
+            **_packed(folds.pairs(place), split.entries.shape),
         }
 
 

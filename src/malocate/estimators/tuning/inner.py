@@ -33,9 +33,12 @@ JUDGES = 60
 ENOUGH_JUDGES = 400
 """Entries whose judgement decides what all the folds need to look at."""
 
-ENTRIES_WALKED = 40_000
-FEWEST, MOST = 2, 12
-"""Fewest and most folds: more for fewer entries, whose judgement is noisier and walks cheaper."""
+ENTRIES_WALKED, MOST = 40_000, 12
+"""The folds are about so many entries' worth, and so many at most: more for fewer entries,
+whose judgement is noisier and whose walks are cheaper."""
+
+PLENTY = 400_000
+"""Entries from which a single fold is enough; there are two at least below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,8 @@ class Split:
         """Split by a hash of the entry, so that nothing else decides."""
         seen = len(entries)
         share = next((share for share in SHARES if share * seen >= JUDGES), SHARES[-1])
-        count = min(max(math.ceil(ENTRIES_WALKED / seen), FEWEST), MOST, round(1 / share))
+        fewest = 1 if seen >= PLENTY else 2
+        count = min(max(math.ceil(ENTRIES_WALKED / seen), fewest), MOST, round(1 / share))
         folds = hashed_folds(entries.cells, count, "inner", share=share)
         return cls(entries, folds, clip, share)
 
@@ -115,10 +119,10 @@ class Panel:
         """Give the first folds only; what they walk stays walked for the whole panel."""
         return Panel(self.folds[:count])
 
-    def few(self) -> Panel:
-        """Give as many folds as it takes to have enough judges, and three at least."""
-        judges = np.cumsum([fold.judges for fold in self.folds])
-        return self.first(max(3, 1 + int(np.count_nonzero(judges < ENOUGH_JUDGES))))
+    def few(self, judges: int = ENOUGH_JUDGES, least: int = 3) -> Panel:
+        """Give as many folds as it takes to have so many judges, and so many folds at least."""
+        total = np.cumsum([fold.judges for fold in self.folds])
+        return self.first(max(least, 1 + int(np.count_nonzero(total < judges))))
 
     def error(self, place: Place) -> float:
         """Give the mean squared held-out error at a place."""

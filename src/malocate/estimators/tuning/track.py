@@ -84,19 +84,18 @@ class Track:
         return {NOWHERE: found[NOWHERE]}
 
     def retuned(self, start: Pair, folds: Sequence[Pair], place: Place) -> search.Errors:
-        """Go on from an earlier fit and its folds; judge its place and the neighbouring ones."""
-        first = max(place.end - 1, place.departure, 0)
-        if self.bounds.at_last:
-            first = self.bounds.last
-        begin = Place(first, place.departure)
-        for walk, pair in zip(
-            [self.walk, *(f.walk for f in self.panel.folds)], [start, *folds], strict=True
-        ):
-            walk.resume(pair, begin)
-        if not folds:
-            return {begin: math.nan}
-        ends = range(first, min(place.end + 1, self.bounds.last) + 1)
-        return search.follow(self.panel, (Place(end, place.departure) for end in ends))
+        """Go on from an earlier fit and its folds, to places around its own.
+
+        The ridges beside its own are judged, and a departure one place later, for more answers
+        show more components: it is taken if it is better by more than chance.
+        """
+        errors = self._judged_around(place, folds)
+        if folds and not self.bounds.plain:
+            later = self._judged_around(self._later(place), folds)
+            if self.panel.prefers(search.best(later), search.best(errors)):
+                errors = later
+        self.walk.resume(start, self._beside(search.best(errors)))
+        return errors
 
     def refitted(self, place: Place) -> Factors:
         """Take the walk to a place with all of the data, and settle there."""
@@ -110,6 +109,27 @@ class Track:
             self.walk.cells, left * root, right * root, ridges,
             max_steps=FINAL_STEPS, tol=FINAL_TOL,
         )  # fmt: skip
+
+    def _judged_around(self, place: Place, folds: Sequence[Pair]) -> search.Errors:
+        """Let the folds go on from their earlier factors, and judge a place and those beside it."""
+        first = self._beside(place)
+        if not folds:
+            return {first: math.nan}
+        for fold, pair in zip(self.panel.folds, folds, strict=True):
+            fold.walk.resume(pair, first)
+        ends = range(first.end, min(place.end + 1, self.bounds.last) + 1)
+        return search.follow(self.panel, (Place(end, place.departure) for end in ends))
+
+    def _beside(self, place: Place) -> Place:
+        """Give the place one ridge earlier, where there is one to choose."""
+        if self.bounds.at_last:
+            return Place(self.bounds.last, place.departure)
+        return Place(max(0, place.departure, place.end - 1), place.departure)
+
+    def _later(self, place: Place) -> Place:
+        """Give the place with a departure one later; the plain path is left where it stands."""
+        departure = place.end if place.is_plain else min(place.departure + 1, self.bounds.last)
+        return Place(max(place.end, departure), departure)
 
     def _unsearched(self) -> Place:
         """Give the place of a fit that cannot be searched, or need not be."""
