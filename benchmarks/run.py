@@ -135,7 +135,7 @@ def summarise(folder: Path) -> None:
         "## SoftImpute and its peers, processor time to the same objective, one thread",
         CAPTION,
         tables.markdown(contest_rows(folder)),
-        "![time against objective gap](soft_impute.svg)",
+        *(["![time against objective gap](soft_impute.svg)"] if contest_rows(folder) else []),
         "## LowRankLeastSquares: mean squared error over the yardstick's",
         tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
         "## The rest",

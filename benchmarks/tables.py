@@ -59,7 +59,7 @@ def _number(value: float) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     if not rows:
-        return ""
+        return "Not measured yet: run `make bench`."
     names = list(rows[0])
     lines = [" | ".join(names), " | ".join("---" for _ in names)]
     lines += [" | ".join(str(row[name]) for name in names) for row in rows]
