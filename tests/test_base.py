@@ -66,11 +66,19 @@ def test_predict_of_no_cells_is_empty(done):
         ([0], [-1], InvalidInput, "cols holds -1; this completion has cols 0 to 2."),
         ([0.0], [0], InvalidType, "rows has dtype float64; predict takes integer indices."),
         ([True], [0], InvalidType, "rows has dtype bool; predict takes integer indices."),
+        ([0, 1], [0, 1, 2], InvalidInput, r"rows has shape \(2,\) and cols has shape \(3,\); pr"),
+        ([[0, 1]], [[0], [1], [2, 0]], InvalidInput, "cols is a ragged list; predict takes"),
     ],
 )
 def test_predict_refuses_what_is_no_cell(done, rows, cols, error, words):
     with pytest.raises(error, match=words):
         done.predict(rows, cols)
+
+
+@pytest.mark.parametrize("cells", [20.5, 0, None, True])
+def test_blocks_refuse_a_size_at_once(done, cells):
+    with pytest.raises((InvalidInput, InvalidType), match=f"cells is {cells}; it must be"):
+        done.blocks(cells)
 
 
 def test_a_large_dense_matrix_must_be_forced(done, monkeypatch):

@@ -163,7 +163,18 @@ def test_an_empty_frame_needs_labels():
         ),
         ({}, {"labels": 3}, "labels must be two sequences, (row labels, column labels)."),
         ({"draw": [0, 1, 1]}, {}, "draws[1] and draws[2] are both 1;"),
-        ({"repeats": [-1, -1, 0.5]}, {}, "repeats has dtype float64; it must hold integers"),
+        ({"draw": [0, 1.5, 2]}, {}, "frame['draw'][1] is 1.5; it must be a whole number."),
+        ({"draw": [0, 1, 1e300]}, {}, "frame['draw'][2] is 1e+300; a float stands for a whole"),
+        ({"draw": [0, NAN, 2]}, {}, "frame['draw'][1] is missing;"),
+        ({"draw": ["0", "1", "2"]}, {}, "draws has dtype object; it must hold integers."),
+        ({"draw": np.array([0, 1, 2**64 - 1], np.uint64)}, {}, f"draws[2] is {2**64 - 1}; draw"),
+        ({"repeats": [-1, -1, 0.5]}, {}, "frame['repeats'][2] is 0.5; it must be a whole number."),
+        ({"repeats": ["a", None, "b"]}, {}, "repeats has dtype object; it must hold integers."),
+        ({"row": [["Bo"], "Al", "Bo"]}, {}, "frame['row'][0] is ['Bo']; a label must be hashable."),
+        ({"segment": ["n", {}, "s"]}, {}, "frame['segment'][1] is {}; a label must be hashable."),
+        ({}, {"row": ["row"]}, "row= is ['row']; a label must be hashable."),
+        ({}, {"labels": (["Bo", []], ["red"])}, "row label 1 is []; a label must be hashable."),
+        ({}, {"mask": [[True], [True, False]]}, "mask is a ragged list; the matrix has shape"),
         (
             {"segment": ["n", "s", "n"], "draw": [1, 1, 1]},
             {},
@@ -174,6 +185,43 @@ def test_an_empty_frame_needs_labels():
 def test_bad_frames_are_refused_by_line(changes, settings, sentence):
     with pytest.raises((InvalidInput, InvalidType), match="^" + re.escape(sentence)):
         Observations.from_frame(tasting(**changes), **settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("file.csv", "frame is 'file.csv'; it must be a pandas frame, such as pandas.read_csv"),
+        (5, "frame is 5; it must be a pandas frame,"),
+        (None, "frame is None; it must be a pandas frame,"),
+        ({"row": [1], "column": [1, 2], "value": [3]}, "frame is a dict that pandas makes no fra"),
+        ({"row": 1, "column": 2, "value": 3}, "frame is a dict that pandas makes no frame of (If"),
+        ([], "The frame has no column 'value'; it has none."),
+    ],
+)
+def test_what_is_no_frame_is_refused(source, sentence):
+    with pytest.raises((InvalidInput, InvalidType), match="^" + re.escape(sentence)):
+        Observations.from_frame(source)
+
+
+@pytest.mark.parametrize("kind", ["float64", "Int64", "object", "category"])
+def test_whole_numbers_of_any_dtype_are_draws(kind):
+    same_cell = {"row": ["Bo"] * 3, "column": ["red"] * 3}
+    numbers = {
+        "draw": pd.Series([4, 7, 9]).astype(kind),
+        "repeats": pd.Series([NAN, NAN, 4]).astype(kind),
+    }
+    made = Observations.from_frame(tasting(**same_cell, **numbers))
+    assert isinstance(made, Observations)
+    assert (made.draws.tolist(), made.repeats.tolist()) == ([4, 7, 9], [-1, -1, 4])
+
+
+def test_ordered_categories_keep_their_order():
+    sizes = pd.Categorical(["tall", "short", "mid"], ["short", "mid", "tall", "none"], ordered=True)
+    made = Observations.from_frame(tasting(column=sizes))
+    assert isinstance(made, Observations)
+    assert made.labels == (("Al", "Bo"), ("short", "mid", "tall"))
+    assert made.cols.tolist() == [2, 0, 1]
+    assert list(Observations.from_frame(tasting(segment=sizes))) == ["short", "mid", "tall"]
 
 
 def test_two_columns_of_one_name_are_refused():
@@ -226,6 +274,7 @@ def test_a_frame_lends_its_labels_to_a_dense_matrix(kind):
         ([[1, 2], [3, np.inf]], "matrix[1, 1] is inf; an answer must be finite;"),
         ([[1, NAN], [7, 3]], "matrix[1, 0] is 7; the scale is 1 to 5."),
         ([1, 2, 3], "The matrix has 1 dimensions; it must have two."),
+        ([[1, 2], [3]], "matrix is a ragged list; all of its rows must have one length."),
         (np.zeros((0, 3)), "shape is (0, 3); both sides must be at least 1."),
         ([[True, False]], "matrix has dtype bool; it must hold real numbers."),
         ([["1", "2"]], "matrix has dtype <U1; it must hold real numbers."),

@@ -206,6 +206,7 @@ def test_a_slice_is_a_view(made, start, stop, step):
         ([1, 0, 1], "index names answer 1 more than once; an answer counts once."),
         ([True], "index marks 1 answers; there are 3."),
         ([0.5], "index has dtype float64; it must hold integers"),
+        (slice(0.5), "index.stop is 0.5; it must be an integer."),
         ([[0]], "index has 2 dimensions, shape (1, 1); it must be one-dimensional."),
     ],
 )
@@ -217,6 +218,12 @@ def test_take_refuses_what_it_cannot_find(index, sentence):
 @given(surveys(), st.integers(-2, 100))
 def test_since_goes_by_draw_number(made, draw):
     assert made.since(draw) == made.take(made.draws >= draw)
+
+
+@pytest.mark.parametrize("draw", [1.5, None, "1", True])
+def test_since_wants_a_draw_number(draw):
+    with pytest.raises(InvalidType, match=f"draw is {draw!r}; it must be an integer."):
+        observations().since(draw)
 
 
 @given(surveys(), st.integers(-2, 40), st.integers(1, 3))
@@ -350,6 +357,8 @@ def test_a_share_of_one_over_count_is_the_default():
         ({"count": 0}, "count is 0; there must be at least one fold."),
         ({"count": 2.5}, "count is 2.5; it must be an integer."),
         ({"count": 5, "share": 0.3}, "share is 0.3; 5 folds of it must fit into the whole."),
+        ({"count": True}, "count is True; it must be an integer."),
+        ({"count": 5, "share": "0.1"}, "share is '0.1'; it must be a number."),
         ({"count": 5, "share": 0}, "share is 0; 5 folds of it must fit into the whole."),
         ({"count": 5, "salt": 0.5}, "0.5 cannot be part of a hash's key; use integers or text."),
     ],
@@ -444,8 +453,17 @@ def test_parts_that_do_not_agree_are_refused(change, sentence):
         Observations.concat([observations(), observations(**change)])
 
 
-def test_joining_nothing_or_something_else_is_refused():
-    with pytest.raises(InvalidInput, match="There are no parts to join; give at least one"):
-        Observations.concat([])
-    with pytest.raises(InvalidType, match=r"parts\[1\] is a list, not an Observations"):
-        Observations.concat([observations(), [1, 2]])
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ([], "There are no parts to join; give at least one Observations."),
+        (5, "parts is an int; it must be a list of Observations."),
+        (observations(), "parts is an Observations; it must be a list of Observations."),
+        ([observations(), [1, 2]], "parts[1] is a list, not an Observations."),
+        ([observations().numbering], "parts[0] is a Draws, not an Observations."),
+        ({"north": observations()}, "parts[0] is a str, not an Observations."),
+    ],
+)
+def test_joining_nothing_or_something_else_is_refused(parts, sentence):
+    with pytest.raises((InvalidInput, InvalidType), match="^" + re.escape(sentence)):
+        Observations.concat(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from malocate.errors import InvalidInput, InvalidType
@@ -46,6 +47,10 @@ NAN = float("nan")
         ({"shape": (True, 3)}, "shape is (True, 3); it must be two integers"),
         ({"shape": (2**31, 3)}, "shape is (2147483648, 3); a side can be at most 100,000,000."),
         ({"scale": (5, 1)}, "scale is (5, 1); it must be two finite numbers, the least answer"),
+        ({"scale": (0, 10**400)}, "scale is (0, 1000000000000000"),
+        ({"mask": [[True], [True, False]]}, "mask is a ragged list; the matrix has shape (2, 3)."),
+        ({"draws": np.array([0, 1, 2**63], np.uint64)}, f"draws[2] is {2**63}; draw numbers end"),
+        ({"labels": ([pd.NA, "b"], list("xyz"))}, "row label 0 is missing;"),
         ({"scale": (3, 3)}, "scale is (3, 3); it must be two finite numbers, the least answer"),
         ({"scale": (0, np.inf)}, "scale is (0, inf); it must be two finite numbers"),
         ({"scale": (NAN, 5)}, "scale is (nan, 5); it must be two finite numbers"),

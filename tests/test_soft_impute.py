@@ -135,6 +135,13 @@ def test_the_path_is_the_same_as_single_fits():
         assert done.memory["objective"] == pytest.approx(alone.memory["objective"], rel=2e-6)
 
 
+@pytest.mark.parametrize("penalties", [3, "universal", None])
+def test_a_path_is_a_list_of_penalties(penalties):
+    answers = Synthetic.low_rank((6, 5), rank=1, rng=0).observe(20, rng=1)
+    with pytest.raises(InvalidType, match=f"penalties is {penalties!r}; it must be a list of them"):
+        SoftImpute().path(answers, penalties)
+
+
 def test_the_universal_rule_uses_replicates_when_there_are_enough():
     source = Synthetic.low_rank(shape=(40, 30), rank=2, noise=0.3, rng=0)
     answers = source.observe(1500, rng=1)

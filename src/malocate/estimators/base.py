@@ -16,7 +16,8 @@ import numpy.typing as npt
 from malocate.errors import InvalidInput, InvalidType, TooLarge
 from malocate.estimators import storage
 from malocate.estimators.centring import Centre
-from malocate.problem import Observations
+from malocate.estimators.settings import check_count
+from malocate.problem import Observations, checks
 
 if TYPE_CHECKING:
     import pandas
@@ -121,7 +122,7 @@ class Completion:
 
     def predict(self, rows: npt.ArrayLike, cols: npt.ArrayLike) -> Floats:
         """Give the completed values at pairs of row and column numbers (or broadcast ones)."""
-        at_rows, at_cols = np.broadcast_arrays(
+        at_rows, at_cols = _paired(
             _within(rows, self.shape[0], "rows"), _within(cols, self.shape[1], "cols")
         )
         values = self.centre.at(at_rows, at_cols)
@@ -144,10 +145,10 @@ class Completion:
         >>> [(rows.start, rows.stop, block.shape) for rows, block in done.blocks(cells=4)]
         [(0, 2, (2, 2)), (2, 3, (1, 2))]
         """
-        height = max(1, cells // self.shape[1])
-        for first in range(0, self.shape[0], height):
-            last = min(first + height, self.shape[0])
-            yield slice(first, last), self._block(first, last)
+        check_count("cells", cells)
+        height = max(1, int(cells) // self.shape[1])
+        ends = ((i, min(i + height, self.shape[0])) for i in range(0, self.shape[0], height))
+        return ((slice(first, last), self._block(first, last)) for first, last in ends)
 
     def to_frame(self) -> pandas.DataFrame:
         """Give one line per cell: row, column and value, with labels where there are any.
@@ -205,14 +206,14 @@ def check_start(observations: Observations, start: Completion | None) -> None:
     """Refuse what is not observations, and a start that is no completion of their shape."""
     if not isinstance(observations, Observations):
         raise InvalidType(
-            f"fit was given a {type(observations).__name__}; it takes Observations. Make them by "
+            f"fit was given {checks.a(observations)}; it takes Observations. Make them by "
             "Observations(rows, cols, values, shape=…), or from_dense, from_frame, from_sparse."
         )
     if start is None:
         return
     if not isinstance(start, Completion):
         raise InvalidType(
-            f"start is a {type(start).__name__}; it must be a Completion, as `fit` gives, or None."
+            f"start is {checks.a(start)}; it must be a Completion, as `fit` gives, or None."
         )
     if start.shape != observations.shape:
         raise InvalidInput(
@@ -278,7 +279,7 @@ def _kept(key: str, value: Any) -> Any:
         value.flags.writeable = False
     elif not (value is None or isinstance(value, str | int | float)):
         raise InvalidType(
-            f"memory[{key!r}] is a {type(value).__name__}; a completion remembers numbers, text "
+            f"memory[{key!r}] is {checks.a(value)}; a completion remembers numbers, text "
             "and arrays of numbers."
         )
     return value
@@ -295,8 +296,20 @@ def _products(left: Floats, right: Floats, rows: Indices, cols: Indices) -> Floa
     return values.reshape(rows.shape)
 
 
+def _paired(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:
+    """Give two arrays broadcast to one shape."""
+    sides = zip(rows.shape[::-1], cols.shape[::-1], strict=False)
+    if any(one != two and 1 not in (one, two) for one, two in sides):
+        raise InvalidInput(
+            f"rows has shape {rows.shape} and cols has shape {cols.shape}; predict takes pairs: "
+            "give as many of the one as of the other, or one to go with all."
+        )
+    at_rows, at_cols = np.broadcast_arrays(rows, cols)
+    return at_rows, at_cols
+
+
 def _within(index: npt.ArrayLike, size: int, name: str) -> Indices:
-    array = np.asarray(index)
+    array = checks.array_of(index, name, "predict takes an array of integers")
     if array.size and array.dtype.kind not in "iu":
         raise InvalidType(f"{name} has dtype {array.dtype}; predict takes integer indices.")
     if array.size and (array.min() < 0 or array.max() >= size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,3 +34,9 @@ def check_count(name: str, value: Any, *, least: int = 1, instead: str = "") -> 
     if int(value) < least:
         words = f", or {instead}" if instead else ""
         raise InvalidInput(f"{name} is {value}; it must be at least {least}{words}.")
+
+
+def check_several(name: str, values: Any, rule: str) -> None:
+    """Refuse what is not a list of settings to try in turn, such as one of them alone."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidType(f"{name} is {values!r}; {rule}.")

@@ -22,7 +22,12 @@ from malocate.estimators.convex import nuclear
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.spectrum import largest_singular_value
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import check_count, check_positive, check_share
+from malocate.estimators.settings import (
+    check_count,
+    check_positive,
+    check_several,
+    check_share,
+)
 from malocate.problem import Entries, Observations
 
 PenaltyRule = Literal["universal", "fancyimpute"]
@@ -94,7 +99,14 @@ class SoftImpute:
 
         Give the penalties in falling order: each completion is then a short way from the last.
         """
-        done = start
+        check_start(observations, start)
+        rule = "it must be a list of them; one alone is a setting, SoftImpute(penalty=…).fit(…)"
+        check_several("penalties", penalties, rule)
+        return self._walked(observations, penalties, start)
+
+    def _walked(
+        self, observations: Observations, penalties: Iterable[float], done: Completion | None
+    ) -> Iterator[Completion]:
         for penalty in penalties:
             done = replace(self, penalty=penalty).fit(observations, start=done)
             yield done

@@ -1,4 +1,7 @@
-"""Refusals: every rule an `Observations` keeps, each with the sentence that names the place."""
+"""Refusals: every rule an `Observations` keeps, each with the sentence that names the place.
+
+The general ones (`array_of`, `integer`, `list_of`, `refuse_where`) serve the layers above too.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +19,13 @@ from malocate.problem.arrays import Bools, Floats, Int32s, frozen
 
 Labels = tuple[tuple[Any, ...], tuple[Any, ...]]
 
+Kind = TypeVar("Kind")
+
+LONGEST_SIDE = 100_000_000
+"""The most rows or columns; row pointers of a longer side would take gigabytes."""
+
 _LARGEST = 1e100  # beyond it, sums of squares of many answers would overflow
-_LONGEST_SIDE = 100_000_000  # row pointers of a longer side would take gigabytes
+_EXACT = 2.0**53  # beyond it, a float need not be the whole number that was meant
 
 
 def frame_of(shape: object, scale: object, labels: object, mask: Any) -> dict[str, Any]:
@@ -42,8 +50,8 @@ def shape_of(shape: object) -> tuple[int, int]:
         raise InvalidType(f"shape is {shape!r}; both sides must be integers.") from None
     if min(d1, d2) < 1:
         raise InvalidInput(f"shape is {(d1, d2)}; both sides must be at least 1.")
-    if max(d1, d2) > _LONGEST_SIDE:
-        raise InvalidInput(f"shape is {(d1, d2)}; a side can be at most {_LONGEST_SIDE:,}.")
+    if max(d1, d2) > LONGEST_SIDE:
+        raise InvalidInput(f"shape is {(d1, d2)}; a side can be at most {LONGEST_SIDE:,}.")
     return d1, d2
 
 
@@ -55,23 +63,70 @@ def scale_of(scale: object) -> tuple[float, float] | None:
     numbers = all(isinstance(end, Real) and not isinstance(end, bool | np.bool_) for end in ends)
     if len(ends) != 2 or not numbers:
         raise InvalidType(f"scale is {scale!r}; it must be two numbers, (least, largest).")
-    least, largest = float(ends[0]), float(ends[1])
-    if not -_LARGEST <= least < largest <= _LARGEST:
+    if not -_LARGEST <= ends[0] < ends[1] <= _LARGEST:
         raise InvalidInput(
-            f"scale is ({shown(least)}, {shown(largest)}); it must be two finite numbers,"
+            f"scale is ({shown(ends[0])}, {shown(ends[1])}); it must be two finite numbers,"
             " the least answer below the largest."
         )
-    return least, largest
+    return float(ends[0]), float(ends[1])
+
+
+def array_of(data: Any, name: str, rule: str) -> NDArray[Any]:
+    """Give one argument as an array, not yet copied; `rule` says what a ragged list breaks."""
+    try:
+        return np.asarray(data)
+    except ValueError:
+        raise InvalidInput(f"{name} is a ragged list; {rule}.") from None
+
+
+def integer(value: Any, name: str) -> int:
+    """Give one argument as a plain integer."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    raise InvalidType(f"{name} is {value!r}; it must be an integer.")
+
+
+def number(value: Any, name: str) -> float:
+    """Give one argument as a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidType(f"{name} is {value!r}; it must be a number.")
+    return float(value)
+
+
+def list_of(things: Any, kind: type[Kind], name: str) -> list[Kind]:
+    """Give things of one kind as a list."""
+    if not isinstance(things, Iterable):
+        raise InvalidType(f"{name} is {a(things)}; it must be a list of {kind.__name__}.")
+    found = list(things)
+    for place, each in enumerate(found):
+        if not isinstance(each, kind):
+            raise InvalidType(f"{name}[{place}] is {a(each)}, not an {kind.__name__}.")
+    return found
+
+
+def a(thing: object) -> str:
+    """Name the type of a thing, with its article.
+
+    >>> a(3), a("text")
+    ('an int', 'a str')
+    """
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
+def refuse_where(wrong: NDArray[np.bool_], array: NDArray[Any], name: str, rule: str) -> None:
+    """Refuse an array by the first place that is wrong, what stands there and the rule."""
+    if wrong.any():
+        place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        listed = ", ".join(str(each) for each in place)
+        raise InvalidInput(f"{name}[{listed}] is {shown(array[place])}; {rule}.")
 
 
 def column(data: Any, name: str) -> NDArray[Any]:
     """Give one argument as a one-dimensional array, not yet copied."""
     if isinstance(data, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array; pass only the unmasked answers.")
-    try:
-        array = np.asarray(data)
-    except ValueError:
-        raise InvalidInput(f"{name} is a ragged list; it must be one-dimensional.") from None
+    array = array_of(data, name, "it must be one-dimensional")
     if array.ndim != 1:
         raise InvalidInput(
             f"{name} has {array.ndim} dimensions, shape {array.shape}; it must be one-dimensional."
@@ -97,10 +152,8 @@ def indices(array: NDArray[Any], name: str, shape: tuple[int, int]) -> Int32s:
     side, end = ("rows", shape[0]) if name == "rows" else ("columns", shape[1])
     whole(array, name)
     if array.size and not (0 <= array.min() and array.max() < end):
-        place = int(np.argmax((array < 0) | (array >= end)))
-        raise InvalidInput(
-            f"{name}[{place}] is {array[place]}; shape {shape} has {side} 0 to {end - 1}."
-        )
+        rule = f"shape {shape} has {side} 0 to {end - 1}"
+        refuse_where((array < 0) | (array >= end), array, name, rule)
     return frozen(array.astype(np.int32))
 
 
@@ -110,6 +163,16 @@ def whole(array: NDArray[Any], name: str) -> None:
         return
     hint = "; cast whole floats with .astype(int)" if array.dtype.kind == "f" else ""
     raise InvalidType(f"{name} has dtype {array.dtype}; it must hold integers{hint}.")
+
+
+def whole_numbers(array: NDArray[Any], name: str, rule: str) -> NDArray[Any]:
+    """Give whole floats, as which pandas and scikit-learn hand integers on, as integers."""
+    if array.dtype.kind != "f":
+        return array
+    rule_for_large = f"a float stands for a whole number up to {_EXACT:.0f} only"
+    refuse_where(~(array == np.floor(array)), array, name, rule)
+    refuse_where(np.abs(array) > _EXACT, array, name, rule_for_large)
+    return array.astype(np.int64)
 
 
 def answers(
@@ -166,7 +229,18 @@ def label_lists(labels: Any) -> tuple[list[Any], list[Any]] | None:
     if len(sides) != 2 or any(isinstance(e, str) or not isinstance(e, Iterable) for e in sides):
         raise InvalidType("labels must be two sequences, (row labels, column labels).")
     rows, cols = (side.tolist() if hasattr(side, "tolist") else list(side) for side in sides)
+    for side, each in (("row", rows), ("column", cols)):
+        for place, label in enumerate(each):
+            hashable(label, f"{side} label {place}")
     return rows, cols
+
+
+def hashable(label: Any, name: str) -> None:
+    """Refuse a label that cannot be looked up."""
+    try:
+        hash(label)
+    except TypeError:
+        raise InvalidType(f"{name} is {label!r}; a label must be hashable.") from None
 
 
 def _side_labels(labels: list[Any], side: str, length: int) -> tuple[Any, ...]:
@@ -176,7 +250,7 @@ def _side_labels(labels: list[Any], side: str, length: int) -> tuple[Any, ...]:
         )
     seen: dict[Any, int] = {}
     for place, label in enumerate(labels):
-        if _missing(label, f"{side} label {place}"):
+        if _missing(label):
             raise InvalidInput(f"{side} label {place} is missing; every {side} needs a label.")
         if seen.setdefault(label, place) != place:
             raise InvalidInput(
@@ -186,20 +260,18 @@ def _side_labels(labels: list[Any], side: str, length: int) -> tuple[Any, ...]:
     return tuple(labels)
 
 
-def _missing(label: Any, name: str) -> bool:
-    """Tell whether a label is None or not a number; refuse one that cannot be looked up."""
+def _missing(label: Any) -> bool:
     try:
-        hash(label)
         return label is None or bool(label != label)
-    except TypeError:
-        raise InvalidType(f"{name} is {label!r}; a label must be hashable.") from None
+    except TypeError:  # pandas' NA does not tell whether it equals itself
+        return True
 
 
 def mask_of(mask: ArrayLike | None, shape: tuple[int, int]) -> Bools | None:
     """Give the mask of cells that cannot be asked as a frozen copy."""
     if mask is None:
         return None
-    array = np.asarray(mask)
+    array = array_of(mask, "mask", f"the matrix has shape {shape}")
     if array.dtype != np.bool_:
         raise InvalidType(f"mask has dtype {array.dtype}; it must be boolean (True: not askable).")
     if array.shape != shape:
@@ -227,18 +299,15 @@ def probability_of(array: NDArray[Any] | None) -> Floats | None:
     real(array, "probability")
     chances = array.astype(np.float64)
     if chances.size and not (chances.min() > 0 and chances.max() <= 1):
-        place = int(np.argmax(~((chances > 0) & (chances <= 1))))
-        raise InvalidInput(
-            f"probability[{place}] is {shown(float(chances[place]))};"
-            " it must be above 0 and at most 1."
-        )
+        outside = ~((chances > 0) & (chances <= 1))
+        refuse_where(outside, chances, "probability", "it must be above 0 and at most 1")
     return frozen(chances)
 
 
-def shown(value: float) -> str:
+def shown(value: Any) -> str:
     """Write a number in full, without a trailing `.0`.
 
     >>> shown(5.0), shown(0.1), shown(float("nan"))
     ('5', '0.1', 'nan')
     """
-    return repr(float(value)).removesuffix(".0")
+    return str(value).removesuffix(".0")

@@ -54,11 +54,13 @@ class FrameReader:
     def _columns(self, frame: pandas.DataFrame) -> dict[str, NDArray[Any]]:
         """Give the columns that hold numbers, checked line by line."""
         columns = {"values": _values(_column(frame, self.value, "value"), self.value, self.scale)}
-        for argument, name in (("draws", "draw"), ("probability", "probability")):
-            if name in frame:
-                columns[argument] = _present(_column(frame, name, name), name)
+        if "draw" in frame:
+            columns["draws"] = _counts(_present(_column(frame, "draw", "draw"), "draw"), "draw")
         if "repeats" in frame:
             columns["repeats"] = _repeats(_column(frame, "repeats", "repeats"))
+        if "probability" in frame:
+            chances = _column(frame, "probability", "probability")
+            columns["probability"] = _present(chances, "probability")
         return columns
 
     def _answers(
@@ -83,12 +85,24 @@ def _pandas_frame(source: Any) -> pandas.DataFrame:
 
     if isinstance(source, pandas.DataFrame):
         return source
-    return source.to_pandas() if hasattr(source, "to_pandas") else pandas.DataFrame(source)
+    readable = isinstance(source, Iterable) or hasattr(source, "to_pandas")
+    if not readable or isinstance(source, str | bytes):
+        raise InvalidType(
+            f"frame is {source!r}; it must be a pandas frame, such as pandas.read_csv gives."
+        )
+    try:
+        return pandas.DataFrame(source.to_pandas() if hasattr(source, "to_pandas") else source)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(
+            f"frame is {checks.a(source)} that pandas makes no frame of ({error}); give a pandas"
+            " frame, or a mapping of columns of one length."
+        ) from None
 
 
 def _column(frame: pandas.DataFrame, name: str, role: str) -> pandas.Series[Any]:
+    checks.hashable(name, f"{role}=")
     if name not in frame:
-        listed = ", ".join(repr(each) for each in frame.columns)
+        listed = ", ".join(repr(each) for each in frame.columns) or "none"
         raise InvalidInput(
             f"The frame has no column {name!r}; it has {listed}. Name the one to use: {role}=…."
         )
@@ -104,7 +118,21 @@ def _present(column: pandas.Series[Any], name: str) -> NDArray[Any]:
     if missing.any():
         place = int(np.argmax(missing))
         raise InvalidInput(f"frame[{name!r}][{place}] is missing; drop unanswered asks before.")
-    return column.to_numpy()
+    return _plain(column)
+
+
+def _plain(column: pandas.Series[Any]) -> NDArray[Any]:
+    """Give a column as an array of what it holds: its categories, the numbers among objects."""
+    import pandas
+
+    if isinstance(column.dtype, pandas.CategoricalDtype):
+        return np.asarray(column)
+    return column.infer_objects().to_numpy()
+
+
+def _counts(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Give whole numbers, which a column holds as floats when one was missing once."""
+    return checks.whole_numbers(array, f"frame[{name!r}]", "it must be a whole number")
 
 
 def _values(column: pandas.Series[Any], name: str, scale: Scale) -> Floats:
@@ -117,11 +145,14 @@ def _values(column: pandas.Series[Any], name: str, scale: Scale) -> Floats:
 
 
 def _repeats(column: pandas.Series[Any]) -> NDArray[Any]:
-    """Give the draws repeated; a missing one is none, and a file may hold them as floats."""
-    array = column.fillna(-1).to_numpy()
-    if array.dtype.kind == "f" and bool((array == np.round(array)).all()):
-        return array.astype(np.int64)
-    return array
+    """Give the draws repeated, -1 where none is named."""
+    import pandas
+
+    missing = column.isna().to_numpy()
+    if missing.any():
+        filled = np.where(missing, -1, column.to_numpy(dtype=object))
+        column = pandas.Series(filled, dtype=object)
+    return _counts(_plain(column), "repeats")
 
 
 def _lines_by_segment(frame: pandas.DataFrame, segment: str) -> list[tuple[Any, Int64s]]:
@@ -135,14 +166,8 @@ def _coded(
     column: pandas.Series[Any], lines: Int64s, given: Iterable[Hashable] | None
 ) -> tuple[Int64s, list[Any]]:
     """Give the number of each line's label, and the labels that are numbered."""
-    import pandas
-
-    codes, found = pandas.factorize(column.take(lines))
-    if (codes < 0).any():
-        place = lines[int(np.argmax(codes < 0))]
-        raise InvalidInput(f"frame[{column.name!r}][{place}] is missing; each line needs a label.")
-    appeared = list(found.tolist())
-    labels = _sorted_if_possible(appeared) if given is None else list(given)
+    codes, appeared = _appeared(column, lines)
+    labels = _in_order(appeared, column) if given is None else list(given)
     number = {label: place for place, label in enumerate(labels)}
     for label in appeared:
         if label not in number:
@@ -154,7 +179,27 @@ def _coded(
     return numbers[codes], labels
 
 
-def _sorted_if_possible(labels: list[Any]) -> list[Any]:
+def _appeared(column: pandas.Series[Any], lines: Int64s) -> tuple[Int64s, list[Any]]:
+    """Give each line's label as a number, in order of first appearance, and those labels."""
+    import pandas
+
+    try:
+        codes, found = pandas.factorize(column.take(lines))
+    except TypeError:  # from here on only to find the line
+        for place in lines:
+            checks.hashable(column.iloc[place], f"frame[{column.name!r}][{place}]")
+        raise
+    if (codes < 0).any():
+        place = lines[int(np.argmax(codes < 0))]
+        raise InvalidInput(f"frame[{column.name!r}][{place}] is missing; each line needs a label.")
+    return codes, list(found.tolist())
+
+
+def _in_order(labels: list[Any], column: pandas.Series[Any]) -> list[Any]:
+    """Give labels as their ordered categories stand, else sorted if they can be."""
+    if getattr(column.dtype, "ordered", False):
+        seen = set(labels)
+        return [label for label in column.cat.categories.tolist() if label in seen]
     try:
         return sorted(labels)
     except TypeError:
@@ -178,7 +223,7 @@ def _dense_with_labels(matrix: Any) -> tuple[NDArray[Any], GivenLabels]:
     if isinstance(matrix, np.ma.MaskedArray):
         raise InvalidType("The matrix is a masked array; give matrix.filled(numpy.nan).")
     if not (hasattr(matrix, "columns") and hasattr(matrix, "index")):
-        return np.asarray(matrix), None
+        return checks.array_of(matrix, "matrix", "all of its rows must have one length"), None
     for name, dtype in matrix.dtypes.items():
         if dtype.kind not in "iuf":
             raise InvalidType(f"column {name!r} has dtype {dtype}; it must hold real numbers.")

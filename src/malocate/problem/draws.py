@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from malocate.errors import InvalidInput
 from malocate.problem.arrays import Index, Int32s, Int64s, frozen, restore
-from malocate.problem.checks import whole
+from malocate.problem.checks import refuse_where, whole
+
+_HIGHEST = 2**63 - 2  # so that the number after it is one, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,9 +194,10 @@ def _counted(array: NDArray[Any], name: str, least: int) -> Int64s:
     """Give integers of at least `least` as a frozen copy."""
     whole(array, name)
     if array.size and array.min() < least:
-        place = int(np.argmax(array < least))
         rule = "give the draw it repeats, or -1 for none" if least else "draw numbers start at 0"
-        raise InvalidInput(f"{name}[{place}] is {array[place]}; {rule}.")
+        refuse_where(array < least, array, name, rule)
+    if array.size and array.max() > _HIGHEST:
+        refuse_where(array > _HIGHEST, array, name, f"draw numbers end at {_HIGHEST}")
     return frozen(array.astype(np.int64))
 
 

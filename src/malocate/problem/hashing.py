@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from malocate.errors import InvalidInput, InvalidType
 from malocate.problem.arrays import Int64s
+from malocate.problem.checks import integer, number, shown
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of the splitmix64 generator
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -58,14 +59,11 @@ def hashed_folds(
     >>> hashed_folds([0, 1, 2, 3, 4], 2, "salt").tolist()
     [1, 0, 1, 0, 0]
     """
-    if not isinstance(count, int | np.integer):
-        raise InvalidType(f"count is {count!r}; it must be an integer.")
-    if count < 1:
+    if integer(count, "count") < 1:
         raise InvalidInput(f"count is {count}; there must be at least one fold.")
-    if share is None:
-        share = 1 / count
+    share = 1 / count if share is None else number(share, "share")
     if not 0 < count * share < 1 + 1e-9:
-        raise InvalidInput(f"share is {share}; {count} folds of it must fit into the whole.")
+        raise InvalidInput(f"share is {shown(share)}; {count} folds of it must fit into the whole.")
     place = (keyed_hash(numbers, *key) >> np.uint64(11)) * 2.0**-53  # uniform on [0, 1)
     if count * share > 1 - 1e-9:
         return (place * count).astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -106,9 +105,10 @@ class Observations:
     ) -> Observations | dict[Any, Observations]:
         """Read answers from a frame with one line per answer, by the labels of row and column.
 
-        The labels are sorted when they can be, else in order of first appearance; `labels` fixes
-        them beforehand, and so makes room for rows and columns without answers. The columns
-        `draw`, `repeats` and `probability` are read when the frame has them. When it has a column
+        Labels that are ordered categories keep that order; others are sorted when they can be,
+        else in order of first appearance. `labels` fixes them beforehand, and so makes room for
+        rows and columns without answers. The columns `draw`, `repeats` and `probability` are
+        read when the frame has them, whole floats as integers. When it has a column
         `segment` (or the one named), the result is a dict: one Observations per segment, each
         with the labels that appear in it.
 
@@ -175,7 +175,7 @@ class Observations:
         >>> Observations.concat([monday, tuesday]).draws.tolist()
         [0, 1, 2]
         """
-        return cls._of(**views.joined(list(parts)))
+        return cls._of(**views.joined(checks.list_of(parts, Observations, "parts")))
 
     @property
     def draws(self) -> Int64s:
@@ -234,7 +234,7 @@ class Observations:
         >>> Observations([0, 1], [0, 1], [3, 4], shape=(2, 2)).since(1).values.tolist()
         [4.0]
         """
-        return self.take(self.numbering.since(operator.index(draw)))
+        return self.take(self.numbering.since(checks.integer(draw, "draw")))
 
     def halves(self) -> tuple[Observations, Observations]:
         """Give the first and the second half of the draws, by draw number.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
 from malocate.problem import checks, draws
 from malocate.problem.arrays import Floats, Index, frozen
 
@@ -23,6 +23,9 @@ _QUICK_TO_COUNT = 10**6  # answers that a repr groups by entry without being not
 def index_of(index: slice | ArrayLike, length: int) -> Index:
     """Give a slice, a boolean mask or distinct places inside `length` answers."""
     if isinstance(index, slice):
+        for name in ("start", "stop", "step"):
+            if getattr(index, name) is not None:
+                checks.integer(getattr(index, name), f"index.{name}")
         return index
     array = checks.column(index, "index")
     if array.dtype == np.bool_:
@@ -36,11 +39,7 @@ def index_of(index: slice | ArrayLike, length: int) -> Index:
 
 def _distinct_places(array: NDArray[Any], length: int) -> None:
     outside = (array < 0) | (array >= length)
-    if outside.any():
-        place = int(np.argmax(outside))
-        raise InvalidInput(
-            f"index[{place}] is {array[place]}; there are {length:,} answers, counted from 0."
-        )
+    checks.refuse_where(outside, array, "index", f"there are {length:,} answers, counted from 0")
     times = np.bincount(array.astype(np.int64), minlength=1)
     if times.max() > 1:
         raise InvalidInput(
@@ -72,8 +71,6 @@ def _agree(parts: Sequence[Observations]) -> None:
     if not parts:
         raise InvalidInput("There are no parts to join; give at least one Observations.")
     for place, part in enumerate(parts):
-        if not hasattr(part, "numbering"):
-            raise InvalidType(f"parts[{place}] is a {type(part).__name__}, not an Observations.")
         for name in FRAME:
             if not _same(getattr(part, name), getattr(parts[0], name)):
                 raise InvalidInput(
