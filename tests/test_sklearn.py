@@ -87,7 +87,8 @@ class TestRegressor:
             ([[0, 1.5]], InvalidInput, r"X\[0, 1\] is 1.5; row and column numbers must be whole"),
             ([[0, 1, 2]], ValueError, "X has 3 features, but .* is expecting 2 features"),
             ([[0, 0], [3, 0]], InvalidInput, r"X\[1, 0\] is 3; the model was .* shape \(3, 5\)"),
-            ([[0, 0], [0, -1]], InvalidInput, r"X\[1, 1\] is -1; the model was fitted for shape"),
+            ([[0, 0], [0, -1]], InvalidInput, r"X\[1, 1\] is -1; row and column numbers start"),
+            ([[1e25, 0]], InvalidInput, r"X\[0, 0\] is 1e\+25; the model was .* shape \(3, 5\)"),
             ([[0, np.nan]], ValueError, "Input X contains NaN"),
         ],
     )
@@ -100,8 +101,14 @@ class TestRegressor:
         model = MatrixCompletionRegressor(SoftImpute(1.0))
         with pytest.raises(InvalidInput, match="X has 3 columns; it must have two"):
             model.fit([[0, 1, 2]], [1.0])
-        with pytest.raises(InvalidInput, match=r"rows\[0\] is -1"):
+        with pytest.raises(InvalidInput, match=r"X\[0, 0\] is -1; row and column numbers start"):
             model.fit([[-1, 1]], [1.0])
+        with pytest.raises(InvalidInput, match=r"X\[0, 1\] is 1e\+25; the shape can be at most"):
+            model.fit([[0, 1e25]], [1.0])
+        with pytest.raises(InvalidInput, match=r"X\[0, 1\] is 3; the shape is \(2, 3\)"):
+            MatrixCompletionRegressor(SoftImpute(1.0), shape=(2, 3)).fit([[0, 3]], [1.0])
+        with pytest.raises(InvalidInput, match="shape is 3; it must be two integers"):
+            MatrixCompletionRegressor(SoftImpute(1.0), shape=3).fit([[0, 3]], [1.0])
         with pytest.raises(InvalidInput, match="lengths differ"):
             model.fit([[0, 1]], [1.0, 2.0])
         with pytest.raises(InvalidInput, match=r"values\[0\] is nan"):

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import BLOCK_CELLS, Completion, Estimator
 from malocate.estimators.folding import FoldIn
-from malocate.problem import Observations
+from malocate.problem import Observations, checks
 
 __all__ = ["MatrixCompletionRegressor", "MatrixImputer"]
 
 Floats = npt.NDArray[np.floating[Any]]
+
+LONGEST = (checks.LONGEST_SIDE, checks.LONGEST_SIDE)
 
 _INNER = "estimator__"
 
@@ -106,10 +108,12 @@ class MatrixCompletionRegressor(RegressorMixin, _WithEstimator):  # type: ignore
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Complete the matrix from answers `y` at the pairs `X`."""
-        pairs = self._pairs(X, reset=True)
+        shape = LONGEST if self.shape is None else checks.shape_of(self.shape)
+        verb = "can be at most" if self.shape is None else "is"
+        pairs = self._pairs(X, shape, f"the shape {verb} {shape}", reset=True)
         answers = column_or_1d(y, warn=True)
-        last_row, last_col = pairs.max(axis=0, initial=0).tolist()
-        shape = (last_row + 1, last_col + 1) if self.shape is None else self.shape
+        if self.shape is None:
+            shape = int(pairs[:, 0].max()) + 1, int(pairs[:, 1].max()) + 1
         seen = Observations(pairs[:, 0], pairs[:, 1], answers, shape=shape, scale=self.scale)
         self.completion_ = self._fit(seen)
         return self
@@ -117,29 +121,27 @@ class MatrixCompletionRegressor(RegressorMixin, _WithEstimator):  # type: ignore
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Give the completed values at the pairs `X`."""
         check_is_fitted(self, "completion_")
-        pairs, shape = self._pairs(X, reset=False), self.completion_.shape
-        outside = (pairs < 0) | (pairs >= shape)
-        if outside.any():
-            place, side = np.argwhere(outside)[0]
-            raise InvalidInput(
-                f"X[{place}, {side}] is {pairs[place, side]}; the model was fitted for shape "
-                f"{shape}. Fit with `shape` large enough for every row and column that may come."
-            )
+        shape = self.completion_.shape
+        rule = (
+            f"the model was fitted for shape {shape}. Fit with `shape` large enough for every row "
+            "and column that may come"
+        )
+        pairs = self._pairs(X, shape, rule, reset=False)
         return self.completion_.predict(pairs[:, 0], pairs[:, 1])
 
-    def _pairs(self, X: npt.ArrayLike, *, reset: bool) -> npt.NDArray[np.int64]:
+    def _pairs(
+        self, X: npt.ArrayLike, shape: tuple[int, int], rule: str, *, reset: bool
+    ) -> npt.NDArray[np.int64]:
+        """Give pairs of whole numbers inside the shape; `rule` says why there are no others."""
         array = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=1)
         if array.shape[1] != 2:
             raise InvalidInput(f"X has {array.shape[1]} columns; it must have two, row and column.")
         if array.dtype.kind not in "iuf":
             raise InvalidType(f"X has dtype {array.dtype}; it must hold row and column numbers.")
-        whole = array == np.floor(array)
-        if not whole.all():
-            place, side = np.argwhere(~whole)[0]
-            raise InvalidInput(
-                f"X[{place}, {side}] is {array[place, side]}; row and column numbers must be whole."
-            )
-        return np.asarray(array, dtype=np.int64)
+        checks.refuse_where(array < 0, array, "X", "row and column numbers start at 0")
+        checks.refuse_where(array >= shape, array, "X", rule)
+        whole = checks.whole_numbers(array, "X", "row and column numbers must be whole")
+        return whole.astype(np.int64)
 
 
 class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, _WithEstimator):  # type: ignore[misc]
