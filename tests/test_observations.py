@@ -206,6 +206,7 @@ def test_a_slice_is_a_view(made, start, stop, step):
         ([1, 0, 1], "index names answer 1 more than once; an answer counts once."),
         ([True], "index marks 1 answers; there are 3."),
         ([0.5], "index has dtype float64; it must hold integers"),
+        (slice(None, None, 0), "index.step is 0; it must be above or below."),
         (slice(0.5), "index.stop is 0.5; it must be an integer."),
         ([[0]], "index has 2 dimensions, shape (1, 1); it must be one-dimensional."),
     ],
@@ -218,6 +219,19 @@ def test_take_refuses_what_it_cannot_find(index, sentence):
 @given(surveys(), st.integers(-2, 100))
 def test_since_goes_by_draw_number(made, draw):
     assert made.since(draw) == made.take(made.draws >= draw)
+
+
+def test_since_is_a_view_where_draws_rise():
+    made = observations(draws=[2, 5, 9])
+    for rising in (made, made.take([0, 1, 2]), made.take([True, True, True]), made.take(slice(3))):
+        for each in (rising, pickle.loads(pickle.dumps(rising))):
+            assert each.since(5).draws.tolist() == [5, 9]
+            assert np.shares_memory(each.since(5).values, each.values)
+    grown = Observations.concat([made, observations()])
+    assert np.shares_memory(grown.since(9).values, grown.values)
+    assert len(made.since(2**70)) == 0
+    for mixed in (made.take([1, 0, 2]), made.take(slice(None, None, -1))):
+        assert sorted(mixed.since(5).draws.tolist()) == [5, 9]
 
 
 @pytest.mark.parametrize("draw", [1.5, None, "1", True])

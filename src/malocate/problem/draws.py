@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,15 +32,16 @@ class Draws:
     compact: range | Int64s
     replicated: Int64s | None = None
     given: bool = False  # by the user, so that `joined` keeps them
+    rising: bool = True  # every number is above the one before
 
     @classmethod
     def checked(cls, size: int, draws: NDArray[Any] | None, repeats: NDArray[Any] | None) -> Draws:
         """Give the draws of `size` answers; refuse numbers below 0 and numbers that repeat."""
-        return cls(
-            range(size) if draws is None else _compacted(_counted(draws, "draws", least=0)),
-            None if repeats is None else _replicated(_counted(repeats, "repeats", least=-1)),
-            given=draws is not None,
-        )
+        replicated = None if repeats is None else _replicated(_counted(repeats, "repeats", -1))
+        if draws is None:
+            return cls(range(size), replicated)
+        numbers = _counted(draws, "draws", least=0)
+        return cls(_compacted(numbers), replicated, given=True, rising=_is_rising(numbers))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)
@@ -87,7 +89,13 @@ class Draws:
     def take(self, index: Index) -> Draws:
         """Give the draws of the answers at `index`, which from then on keep their numbers."""
         replicated = None if self.replicated is None else frozen(self.replicated[index])
-        return Draws(self._chosen(index), replicated, given=True)
+        return Draws(self._chosen(index), replicated, given=True, rising=self._stays_rising(index))
+
+    def _stays_rising(self, index: Index) -> bool:
+        """Tell whether the numbers at `index` rise because these do."""
+        if isinstance(index, slice):
+            return self.rising and (index.step is None or index.step > 0)
+        return self.rising and (index.dtype == np.bool_ or _is_rising(index))
 
     def _chosen(self, index: Index) -> range | Int64s:
         if not isinstance(self.compact, range):
@@ -99,15 +107,13 @@ class Draws:
 
     def since(self, draw: int) -> Index:
         """Say which answers have the number `draw` or a higher one."""
-        if isinstance(self.compact, range) and self.compact.step > 0:
-            earlier = range(self.compact.start, min(draw, self.compact.stop), self.compact.step)
-            return slice(len(earlier), None)
+        if self.rising:
+            return slice(bisect_left(self.compact, draw), None)
         return self.numbers >= draw
 
     def halves(self) -> tuple[Index, Index]:
         """Say which answers are in the first and in the second half, replicates with their draw."""
-        in_order = isinstance(self.compact, range) and self.compact.step > 0
-        if not len(self) or (in_order and self.replicated is None):
+        if not len(self) or (self.rising and self.replicated is None):
             middle = (len(self) + 1) // 2
             return slice(0, middle), slice(middle, None)
         origins = self.origins
@@ -164,7 +170,9 @@ def joined(parts: Sequence[Draws]) -> Draws:
     if any(part.replicated is not None for part in moved):
         replicated = frozen(np.concatenate([part.repeats for part in moved]))
     given = any(part.given for part in parts)
-    return Draws(_merged([part.compact for part in moved]), replicated, given)
+    compact = _merged([part.compact for part in moved])
+    rising = isinstance(compact, range) or _is_rising(compact)
+    return Draws(compact, replicated, given, rising)
 
 
 def _shifted(part: Draws, by: int) -> Draws:
@@ -205,13 +213,16 @@ def _replicated(repeats: Int64s) -> Int64s | None:
     return repeats if (repeats >= 0).any() else None
 
 
+def _is_rising(numbers: NDArray[Any]) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
 def _compacted(draws: Int64s) -> range | Int64s:
     """Give consecutive draw numbers as a range; refuse draw numbers that repeat."""
     if draws.size == 0:
         return range(0)
     first, last = int(draws[0]), int(draws[-1])
-    rising = bool((draws[1:] > draws[:-1]).all())
-    if rising:
+    if _is_rising(draws):
         return range(first, last + 1) if last - first == draws.size - 1 else draws
     order = np.argsort(draws, kind="stable")
     again = np.flatnonzero(np.diff(draws[order]) == 0)

@@ -26,6 +26,8 @@ def index_of(index: slice | ArrayLike, length: int) -> Index:
         for name in ("start", "stop", "step"):
             if getattr(index, name) is not None:
                 checks.integer(getattr(index, name), f"index.{name}")
+        if index.step == 0:
+            raise InvalidInput("index.step is 0; it must be above or below.")
         return index
     array = checks.column(index, "index")
     if array.dtype == np.bool_:
