@@ -19,6 +19,8 @@ from typing import Any
 
 import accuracy
 import matplotlib as mpl
+import observations_scale
+import pages
 import tables
 
 Row = dict[str, Any]
@@ -28,7 +30,10 @@ JOBS = (
     *(("soft_impute.py", "--part", part) for part in ("small", "sharp", "medium", "large")),
     *(("soft_impute.py", "--part", part) for part in ("memory", "threads", "warm")),
     ("square_root_lasso.py",),
+    ("square_root_lasso_rules.py",),
     ("accuracy.py",),
+    ("projected.py",),
+    ("online.py",),
     ("observations_scale.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
@@ -45,7 +50,7 @@ COLOURS = {"malocate": "#0072B2", "fancyimpute": "#D55E00", "cmfrec": "#009E73"}
 
 def run(job: tuple[str, ...], quick: bool) -> None:
     began = time.monotonic()
-    extra = ["--quick"] if quick and job[0] not in ("peers.py", "observations_scale.py") else []
+    extra = ["--quick"] if quick and job[0] != "peers.py" else []
     print(f"== {' '.join(job)}", flush=True)
     subprocess.run([sys.executable, tables.HERE / job[0], *job[1:], *extra], check=True)
     print(f"== {' '.join(job)}: {time.monotonic() - began:.0f} s", flush=True)
@@ -115,6 +120,10 @@ def other_rows(folder: Path) -> list[Row]:
     if seconds:
         text = tables.spread(seconds, " s")
         note("square-root lasso to gap 1e-3", "200 × 200", text, "< 5 s", max(seconds) < 5)
+    for row in tables.read(folder / "observations_scale.csv"):
+        if row["stage"] == observations_scale.FITTED and int(row["answers"]) == 10**8:
+            peak, what = float(row["peak_gb"]), "10⁸ answers held, grouped and fitted: peak memory"
+            note(what, row["shape"], f"{peak:.1f} GB", "< 24 GB", peak < 24)
     return lines
 
 
@@ -142,6 +151,9 @@ def summarise(folder: Path) -> None:
         tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
         "## The rest",
         tables.markdown(other_rows(folder)),
+        "## Many answers in one process, one thread",
+        tables.markdown(observations_scale.summary(tables.read(folder / "observations_scale.csv"))),
+        *pages.results(folder),
     ]
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     draw(folder)
@@ -156,11 +168,8 @@ def measured_on(folder: Path) -> dict[str, str]:
 
 
 def refresh_page(folder: Path) -> None:
-    """Write the measured tables into the page that helps to choose."""
-    page = tables.HERE.parent / "docs" / "choose-an-estimator.md"
-    head, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
-    tail = rest.split("<!-- end -->")[1]
-    measured = (
+    """Write the measured tables into the page that helps to choose, and into the estimators'."""
+    chosen = (
         f"From the rows in `benchmarks/results`, {measured_on(folder)['date']}.",
         "LowRankLeastSquares: mean squared error over the yardstick's, and seconds on one thread.",
         tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
@@ -169,8 +178,8 @@ def refresh_page(folder: Path) -> None:
         "And the rest.",
         tables.markdown(other_rows(folder)),
     )
-    block = "\n\n".join(("<!-- measured -->", *measured, "<!-- end -->"))
-    page.write_text(head + block + tail, encoding="utf-8")
+    pages.refresh("choose-an-estimator.md", chosen)
+    pages.refresh_estimators(folder)
 
 
 def draw(folder: Path) -> None:

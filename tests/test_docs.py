@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import sys
@@ -65,6 +66,16 @@ def test_make_targets_on_a_page_exist(page):
 def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["online", "projected", "square_root_lasso"])
+def test_measured_tables_on_a_page_are_those_of_the_committed_rows(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    written = importlib.import_module("pages")
+    shown = (ROOT / "docs" / "estimators" / f"{page}.md").read_text(encoding="utf-8")
+    paragraphs = written.measured(ROOT / "benchmarks" / "results")[f"estimators/{page}.md"]
+    assert shown == written.replaced(shown, paragraphs)
+    assert any(paragraph.startswith("| ") for paragraph in paragraphs)
 
 
 def test_the_version_is_the_same_everywhere():

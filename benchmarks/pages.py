@@ -1,0 +1,112 @@
+"""The measured tables on the estimators' pages, written from the rows between two comments.
+
+python benchmarks/pages.py     # writes them anew from the rows in benchmarks/results
+
+Whatever stands between `<!-- measured -->` and `<!-- end -->` on a page is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import online
+import projected
+import square_root_lasso_rules as rules
+import tables
+
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+DOCS = tables.HERE.parent / "docs"
+TITLES = {
+    "estimators/online.md": "OnlineLeastSquares",
+    "estimators/projected.md": "ProjectedLeastSquares",
+    "estimators/square_root_lasso.md": "SquareRootLasso by rule of the penalty",
+}
+
+
+STREAMS = """Mean squared error over that of the batch fit of all answers; mean and worst of the
+seeds. A number as rank setting was given to the stream and to the batch fit alike."""
+LIMIT = """Mean squared error over the limit σ² r (d1 + d2 − r) / n, and processor time of `fit`
+on one thread with the answers already grouped by cell; means of the seeds."""
+
+
+def measured(folder: Path) -> dict[str, tuple[str, ...]]:
+    """What each estimator's page shows, as paragraphs and tables."""
+    return {
+        "estimators/online.md": of_online(folder),
+        "estimators/projected.md": of_projected(folder),
+        "estimators/square_root_lasso.md": of_square_root_lasso(folder),
+    }
+
+
+def of_online(folder: Path) -> tuple[str, ...]:
+    streams, cost = (tables.read(folder / f"{name}.csv") for name in ("online", "online_cost"))
+    return (
+        origin("online.py", streams),
+        STREAMS,
+        tables.markdown(online.summary(streams)),
+        "Processor seconds of one update on one thread, by answers in the past and new ones.",
+        tables.markdown(online.cost_summary(cost)),
+    )
+
+
+def of_projected(folder: Path) -> tuple[str, ...]:
+    rows, noise = (tables.read(folder / f"{n}.csv") for n in ("projected", "projected_noise"))
+    return (
+        origin("projected.py", rows),
+        LIMIT,
+        tables.markdown(projected.summary(rows)),
+        "Fits of pure noise in which the rule saw a direction:",
+        tables.markdown(projected.noise_summary(noise)),
+    )
+
+
+def of_square_root_lasso(folder: Path) -> tuple[str, ...]:
+    rows, noise = (
+        tables.read(folder / f"square_root_lasso_{name}.csv") for name in ("rules", "noise")
+    )
+    return (
+        origin("square_root_lasso_rules.py", rows),
+        "Mean squared error per entry by the rule of the penalty, mean of the seeds.",
+        tables.markdown(rules.summary(rows)),
+        "Steps that a start saves after 1 % more answers:",
+        tables.markdown(rules.start_summary(rows)),
+        "Fits of pure noise with the default penalty:",
+        tables.markdown(rules.noise_summary(noise)),
+    )
+
+
+def origin(script: str, rows: Sequence[dict[str, str]]) -> str:
+    """Say which script measured, where and when."""
+    if not rows:
+        return f"By `benchmarks/{script}`."
+    return f"By `benchmarks/{script}`, {rows[-1]['processor']}, {rows[-1]['date']}."
+
+
+def results(folder: Path) -> list[str]:
+    """The same paragraphs under headings, for the summary of all results."""
+    parts = []
+    for page, paragraphs in measured(folder).items():
+        parts += [f"## {TITLES[page]}", *paragraphs]
+    return parts
+
+
+def replaced(text: str, paragraphs: Sequence[str]) -> str:
+    """Give a page's text with other paragraphs between the comments."""
+    head, rest = text.split(BEGIN)
+    tail = rest.split(END)[1]
+    return head + "\n\n".join((BEGIN, *paragraphs, END)) + tail
+
+
+def refresh(page: str, paragraphs: Sequence[str]) -> None:
+    path = DOCS / page
+    path.write_text(replaced(path.read_text(encoding="utf-8"), paragraphs), encoding="utf-8")
+
+
+def refresh_estimators(folder: Path) -> None:
+    for page, paragraphs in measured(folder).items():
+        refresh(page, paragraphs)
+
+
+if __name__ == "__main__":
+    refresh_estimators(tables.RESULTS)
