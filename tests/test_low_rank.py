@@ -107,12 +107,12 @@ class TestCentring:
             rows, cols, truth[rows, cols] + 0.1 * rng.standard_normal(900), shape=(50, 40)
         )
         done = LowRankLeastSquares().fit(seen)
-        assert done.memory["centring"] == "additive"
+        assert done.memory["centre"] == "additive"
         assert error(done, truth) < 0.01
 
     def test_a_low_rank_matrix_is_left_as_it_is(self):
         seen = Synthetic.low_rank((50, 40), rank=3, rng=1).observe(1_200)
-        assert LowRankLeastSquares().fit(seen).memory["centring"] == "none"
+        assert LowRankLeastSquares().fit(seen).memory["centre"] == "none"
 
     def test_the_mean_is_not_taken_off_where_components_explain_it_better(self):
         rng = np.random.default_rng(1)
@@ -122,13 +122,13 @@ class TestCentring:
             rows, cols, truth[rows, cols] + 0.1 * rng.standard_normal(900), shape=(60, 50)
         )
         done = LowRankLeastSquares().fit(seen)
-        assert (done.memory["centring"], done.rank) == ("none", 1)
+        assert (done.memory["centre"], done.rank) == ("none", 1)
 
     @pytest.mark.parametrize("kind", ["none", "mean", "additive"])
     def test_a_given_centre_is_used(self, kind):
         seen = Synthetic.ratings((40, 30), rank=2, rng=1).observe(700)
         done = LowRankLeastSquares(centre=kind).fit(seen)
-        assert done.memory["centring"] == kind
+        assert done.memory["centre"] == kind
         assert (done.centre.offset != 0.0) == (kind != "none")
         assert (done.centre.rows.size > 0) == (kind == "additive")
 

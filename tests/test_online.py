@@ -266,3 +266,13 @@ def test_without_repeats_the_past_is_never_doubted():
 def test_settings_that_make_no_sense_are_refused(settings, refusal, words):
     with pytest.raises(refusal, match=words):
         OnlineLeastSquares(**settings)
+
+
+def test_answers_are_learned_after_a_single_one():
+    rng = np.random.default_rng(0)
+    rows, cols = (rng.integers(side, size=400) for side in (12, 9))
+    table = 3 + np.add.outer(rng.normal(size=12), rng.normal(size=9))
+    answers = Observations(rows, cols, table[rows, cols], shape=table.shape)
+    stream = OnlineLeastSquares(batch=ProjectedLeastSquares(rank=1, centre="additive"))
+    done = stream.fit(answers, start=stream.fit(answers.take(slice(0, 1))))
+    assert ((done.dense() - table) ** 2).mean() < 0.05 * table.var()

@@ -34,6 +34,8 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.integer[Any]]
 Memory = Mapping[str, Any]
 
+NOTHING: Memory = MappingProxyType({})
+
 
 class Status(Enum):
     """How a fit ended; the value is the sentence shown to people.
@@ -72,7 +74,9 @@ class Completion:
     `gap` is the relative duality gap that was certified (nan where the problem has none),
     `status` says how the fit ended, `memory` holds what the estimator found on the way
     (its penalty, its place on the path) and what its next warm start needs: numbers, text and
-    arrays. With `clip` = (low, high) every value is clipped to that scale.
+    arrays. Ours all tell `answers`, how many they have seen, and `centre`, the kind of centring
+    that was fitted; an estimator uses the same words for every fit, be it one to no answers.
+    With `clip` = (low, high) every value is clipped to that scale.
 
     >>> import numpy as np
     >>> done = Completion(np.ones((2, 1)), np.array([[1.0], [2.0], [3.0]]))
@@ -234,8 +238,10 @@ def factors_above(centre: Centre, start: Completion) -> tuple[Floats, Floats]:
     return left, right
 
 
-def empty_completion(observations: Observations) -> Completion:
+def empty_completion(observations: Observations, memory: Memory = NOTHING) -> Completion:
     """Give what is known without answers: the middle of the scale everywhere, or zero.
+
+    `memory` is what the estimator tells of every fit, here of one that found nothing.
 
     >>> from malocate import Observations
     >>> done = empty_completion(Observations([], [], [], shape=(2, 3), scale=(1, 5)))
@@ -245,7 +251,7 @@ def empty_completion(observations: Observations) -> Completion:
     low, high = observations.scale or (0.0, 0.0)
     left, right = (np.zeros((side, 0)) for side in observations.shape)
     centre = Centre(low + (high - low) / 2)
-    return Completion(left, right, centre, Status.EMPTY, labels=observations.labels)
+    return Completion(left, right, centre, Status.EMPTY, labels=observations.labels, memory=memory)
 
 
 def _check_sides(done: Completion) -> None:

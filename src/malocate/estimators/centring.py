@@ -44,6 +44,13 @@ class Centre:
         """Pickle by the constructor, which closes the arrays to writing."""
         return Centre, (self.offset, self.rows, self.cols)
 
+    @property
+    def kind(self) -> CentreKind:
+        """What kind of centring this is the result of."""
+        if self.rows.size or self.cols.size:
+            return "additive"
+        return "mean" if self.offset else "none"
+
     def at(self, rows: npt.ArrayLike, cols: npt.ArrayLike) -> Floats:
         """Give the centre at pairs of row and column numbers, broadcast together."""
         rows, cols = np.asarray(rows), np.asarray(cols)

@@ -56,12 +56,12 @@ class LowRankLeastSquares:
     neighbourhood of that fit's choice is searched, at a fraction of the cost. Without such a
     start, and with ``tune="full"``, everything is searched and a `start` changes nothing.
 
-    `memory` tells what was found, such as `centring`, `ridge` and `held_out_error`.
+    `memory` tells what was found, such as `centre`, `ridge` and `held_out_error`.
 
     >>> from malocate import LowRankLeastSquares, Synthetic
     >>> source = Synthetic.low_rank(shape=(60, 40), rank=2, noise=0.1, rng=0)
     >>> done = LowRankLeastSquares().fit(source.observe(1200, rng=1))
-    >>> done.rank, done.memory["centring"]
+    >>> done.rank, done.memory["centre"]
     (2, 'none')
     >>> more = LowRankLeastSquares(tune="local").fit(source.observe(1300, rng=1), start=done)
     >>> bool(((more.dense() - source.truth) ** 2).mean() < 0.005)
@@ -87,7 +87,7 @@ class LowRankLeastSquares:
         """Complete the matrix; a `start` saves work when ``tune="local"``."""
         check_start(observations, start)
         if len(observations) == 0:
-            return empty_completion(observations)
+            return empty_completion(observations, self._nothing(observations.shape))
         split = Split.of(observations.entries, observations.scale)
         with pinned():
             if self.tune == "local" and start is not None and self._knows(start, split):
@@ -138,7 +138,7 @@ class LowRankLeastSquares:
         """Go on from an earlier fit, around its place."""
         memory = start.memory
         folds = _unpacked(memory)
-        track = self._track(split, memory["centring"], len(folds))
+        track = self._track(split, memory["centre"], len(folds))
         place = Place(memory["end"], memory["departure"])
         return track, track.retuned(start.factors, folds[: len(track.panel.folds)], place)
 
@@ -155,14 +155,29 @@ class LowRankLeastSquares:
     def _memory(self, split: Split, track: Track, place: Place, error: float) -> Memory:
         folds = track.panel.few(LOCAL_JUDGES, least=1).first(LOCAL_FOLDS)
         return {
+            "answers": split.entries.n_answers,
+            "centre": track.kind,
             "settings": self._settings,
-            "centring": track.kind,
             "ridge": track.walk.grid[max(0, place.end)],
             "held_out_error": error,
             "departure": place.departure,
             "end": place.end,
             "share": split.share,
             **_packed(folds.pairs(place), split.entries.shape),
+        }
+
+    def _nothing(self, shape: tuple[int, int]) -> Memory:
+        """Give the memory of a fit to no answers, from which no later fit goes on."""
+        return {
+            "answers": 0,
+            "centre": "none" if self.centre == "auto" else self.centre,
+            "settings": self._settings,
+            "ridge": math.nan if self.ridge == "auto" else float(self.ridge),
+            "held_out_error": math.nan,
+            "departure": NOWHERE.departure,
+            "end": NOWHERE.end,
+            "share": math.nan,
+            **_packed([], shape),
         }
 
 

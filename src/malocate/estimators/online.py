@@ -68,7 +68,7 @@ class OnlineLeastSquares:
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Move `start` by the answers that it has not seen, or begin with a batch fit."""
         check_start(observations, start)
-        if start is None or "next_draw" not in start.memory:
+        if start is None or not start.memory.get("next_draw"):  # it has heard nothing yet
             return self._begun(observations, start)
         new = observations.since(start.memory["next_draw"])
         with pinned():
@@ -77,7 +77,9 @@ class OnlineLeastSquares:
     def _begun(self, observations: Observations, start: Completion | None) -> Completion:
         done = (self.batch or self._default_batch()).fit(observations, start=start)
         if len(observations) == 0:
-            return done
+            rows, cols = _bare_sides(done.factors, done.centre)
+            offset = done.centre.offset
+            return _completion(done, done.status, offset, rows, cols, Watch(), observations, 0)
         with pinned():
             left, values, right = balanced(*done.factors)
             kept = values > 1e-10 * np.max(values, initial=0.0)
@@ -106,22 +108,29 @@ def _first_lines(
     sides: tuple[Floats, Floats], centre: Centre, entries: Entries
 ) -> tuple[Lines, Lines, Watch]:
     """Give both sides with the precision that all answers so far lend them."""
-    effects = bool(centre.rows.size or centre.cols.size)
-    rows, cols = (
-        _bare_lines(factor, each if effects else None)
-        for factor, each in zip(sides, (centre.rows, centre.cols), strict=True)
-    )
+    rows, cols = _bare_sides(sides, centre)
     targets, weights = entries.means - centre.offset, entries.visits.astype(np.float64)
     watch = Watch(left_over=_left_over(rows, cols, entries, targets)).repeated(entries)
     if rows.prior.size == 0:
         return rows, cols, watch
-    noise = max(watch.noise, _LEAST_NOISE * float(np.mean(targets**2)))
-    rows, cols = (_with_prior(lines, noise) for lines in (rows, cols))
+    scale = float(np.mean(targets**2)) or float(np.mean(entries.means**2)) or 1.0
+    noise = max(watch.noise, _LEAST_NOISE * scale)
+    rows, cols = (_with_prior(lines, noise, scale) for lines in (rows, cols))
     return (
         rows.learned(cols, Heard(entries.rows, entries.cols, weights, targets)),
         cols.learned(rows, Heard(entries.cols, entries.rows, weights, targets)),
         watch,
     )
+
+
+def _bare_sides(sides: tuple[Floats, Floats], centre: Centre) -> tuple[Lines, Lines]:
+    """Give both sides as they stand, with no precision yet."""
+    additive = centre.kind == "additive"
+    rows, cols = (
+        _bare_lines(factor, each if additive else None)
+        for factor, each in zip(sides, (centre.rows, centre.cols), strict=True)
+    )
+    return rows, cols
 
 
 def _bare_lines(factor: Floats, effects: Floats | None) -> Lines:
@@ -132,10 +141,13 @@ def _bare_lines(factor: Floats, effects: Floats | None) -> Lines:
     return Lines(factor, np.zeros((len(factor), size, size)), np.zeros(size), effects is not None)
 
 
-def _with_prior(lines: Lines, noise: float) -> Lines:
-    """Take each coefficient's own mean square as what to expect of it before any answer."""
+def _with_prior(lines: Lines, noise: float, scale: float) -> Lines:
+    """Take each coefficient's own mean square as what to expect of it before any answer.
+
+    Where all are zero, as after a single answer, a share of the answers' own `scale` stands in.
+    """
     spread = np.mean(lines.coefficients**2, axis=0)
-    prior = noise / np.maximum(spread, _LEAST_NOISE * np.max(spread, initial=1e-300))
+    prior = noise / np.maximum(spread, _LEAST_NOISE * (np.max(spread) or scale))
     precision = np.zeros_like(lines.precision) + np.diag(prior)
     return Lines(lines.coefficients, precision, prior, lines.effects)
 
@@ -173,9 +185,11 @@ def _completion(
     size = rows.prior.size - rows.effects
     effects = (rows.shift, cols.shift) if rows.effects else ()
     next_draw = max(new.numbering.end, int(before.memory.get("next_draw", 0)))
+    centre = Centre(offset, *effects)
     memory = {
-        "next_draw": next_draw,
         "answers": answers,
+        "centre": centre.kind,
+        "next_draw": next_draw,
         "effects": rows.effects,
         "left_precision": rows.precision,
         "left_prior": rows.prior,
@@ -186,7 +200,7 @@ def _completion(
     return Completion(
         rows.coefficients[:, :size],
         cols.coefficients[:, :size],
-        Centre(offset, *effects),
+        centre,
         status,
         clip=before.clip,
         labels=new.labels,

@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from malocate.estimators.base import (
     Completion,
+    Memory,
     Status,
     check_start,
     empty_completion,
@@ -47,6 +48,8 @@ from malocate.estimators.settings import check_count, check_share
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]
+
+_NO_VALUES = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class ProjectedLeastSquares:
         refuse_dense(observations.shape, "use LowRankLeastSquares, which never makes it")
         entries = observations.entries
         if len(entries) == 0:
-            return empty_completion(observations)
+            return empty_completion(observations, self._memory(observations))
         centre = fit_centre(entries, self.centre)
         with pinned():
             cut, steps, settled = self._filled(_Means.above(entries, centre))
@@ -103,13 +106,25 @@ class ProjectedLeastSquares:
             Status.CLOSED_FORM if all_seen else found,
             clip=observations.scale,
             labels=observations.labels,
-            memory={
-                "noise_variance": cut.noise,
-                "noise_bound": cut.bound,
-                "singular_values": cut.values,
-                "steps": steps,
-            },
+            memory=self._memory(observations, cut.noise, cut.bound, cut.values, steps),
         )
+
+    def _memory(
+        self,
+        observations: Observations,
+        noise: float = math.nan,
+        bound: float = math.nan,
+        values: Floats = _NO_VALUES,
+        steps: int = 0,
+    ) -> Memory:
+        return {
+            "answers": len(observations),
+            "centre": self.centre,
+            "noise_variance": noise,
+            "noise_bound": bound,
+            "singular_values": values,
+            "steps": steps,
+        }
 
     def _filled(self, means: _Means) -> tuple[_Cut, int, bool]:
         """Cut, fill the unseen cells with what comes out, and so on until nothing moves."""

@@ -12,6 +12,7 @@ import numpy as np
 from malocate.errors import InvalidInput
 from malocate.estimators.base import (
     Completion,
+    Memory,
     Status,
     check_start,
     empty_completion,
@@ -80,7 +81,8 @@ class SoftImpute:
         """Complete the matrix; a `start` saves work and changes the result by no more than tol."""
         check_start(observations, start)
         if len(observations) == 0:
-            return empty_completion(observations)
+            penalty = math.nan if isinstance(self.penalty, str) else float(self.penalty)
+            return empty_completion(observations, self._memory(observations, penalty))
         with pinned():
             entries = observations.entries
             centre = fit_centre(entries, self.centre)
@@ -127,12 +129,19 @@ class SoftImpute:
             _status(solved, self.tol),
             solved.gap,
             labels=observations.labels,
-            memory={
-                "penalty": penalty,
-                "objective": solved.objective,
-                "steps": solved.steps,
-            },
+            memory=self._memory(observations, penalty, solved.objective, solved.steps),
         )
+
+    def _memory(
+        self, observations: Observations, penalty: float, objective: float = 0.0, steps: int = 0
+    ) -> Memory:
+        return {
+            "answers": len(observations),
+            "centre": self.centre,
+            "penalty": penalty,
+            "objective": objective,
+            "steps": steps,
+        }
 
     def _penalty(self, entries: Entries, cells: Cells) -> float:
         if self.penalty == "universal":

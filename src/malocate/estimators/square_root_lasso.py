@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -27,6 +28,15 @@ from malocate.estimators.settings import check_count, check_positive, check_shar
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]
+
+_NOTHING: dict[str, Any] = {
+    "sigma": math.nan,
+    "objective": math.nan,
+    "steps": 0,
+    "balance": 1.0,
+    "wall_cells": np.zeros(0, dtype=np.int64),
+    "wall_forces": np.zeros(0),
+}
 
 NEGLIGIBLE = 1e-12
 """Answers that differ from their centre by less than this share of their size equal it."""
@@ -82,24 +92,33 @@ class SquareRootLasso:
         check_start(observations, start)
         entries = observations.entries
         if len(entries) == 0:
-            return empty_completion(observations)
+            return empty_completion(observations, self._memory(observations, math.nan) | _NOTHING)
         with pinned():
-            penalty, rule = self._penalty(entries)
+            penalty = self._penalty(entries)
             centre = fit_centre(entries, self.centre)
             scale = observations.scale if self.box else None
             problem = _problem(entries, penalty, centre, scale)
             solution, status = self._solve(problem, _start(problem, centre, start))
         left, right = solution.matrix.factors
-        memory = {"penalty": penalty, "rule": rule} | _memory(solution)
+        memory = self._memory(observations, penalty) | _memory(solution)
         labels = observations.labels
         return Completion(left, right, centre, status, solution.gap, scale, labels, memory)
 
-    def _penalty(self, entries: Entries) -> tuple[float, str]:
+    def _penalty(self, entries: Entries) -> float:
         if self.penalty is not None:
-            return float(self.penalty), "given"
+            return float(self.penalty)
         if self.C is not None:
-            return paper_penalty(entries.shape, entries.n_answers, float(self.C)), "paper"
-        return pivotal_penalty(entries), "pivotal"
+            return paper_penalty(entries.shape, entries.n_answers, float(self.C))
+        return pivotal_penalty(entries)
+
+    def _memory(self, observations: Observations, penalty: float) -> dict[str, Any]:
+        by_rule = "pivotal" if self.C is None else "paper"
+        return {
+            "answers": len(observations),
+            "centre": self.centre,
+            "penalty": penalty if self.penalty is None else float(self.penalty),
+            "rule": by_rule if self.penalty is None else "given",
+        }
 
     def _solve(self, problem: Problem, start: Start) -> tuple[Solution, Status]:
         if (zero := zero_solution(problem)) is not None:
@@ -149,7 +168,7 @@ def _is_closer_than_zero(cells: Cells, start: Completion, centre: Centre) -> boo
 
 def _walls(cells: Cells, start: Completion) -> sparse.csr_matrix | None:
     """Give the start's multipliers on the cells that are still unseen, if it kept any."""
-    if "wall_cells" not in start.memory:
+    if len(start.memory.get("wall_cells", ())) == 0:
         return None
     places, forces = start.memory["wall_cells"], start.memory["wall_forces"]
     seen = cells.rows.astype(np.int64) * cells.shape[1] + cells.cols
@@ -163,6 +182,6 @@ def _memory(solution: Solution) -> dict[str, Any]:
     told = {name: getattr(solution, name) for name in ("sigma", "objective", "steps", "balance")}
     walls = solution.multipliers.walls.tocoo()
     if walls.nnz > len(solution.multipliers.pulls):
-        return told
+        return _NOTHING | told
     cells = walls.row.astype(np.int64) * walls.shape[1] + walls.col
     return told | {"wall_cells": cells, "wall_forces": walls.data}
