@@ -34,6 +34,11 @@ class TestSoftImputeUniversal(EstimatorChecks):
     by_means = False
 
 
+class TestSoftImputeClipped(EstimatorChecks):
+    estimator = SoftImpute(penalty=1.0, clip=True)
+    convex = True
+
+
 class TestSquareRootLasso(EstimatorChecks):
     estimator = SquareRootLasso()
     convex = True

@@ -298,3 +298,28 @@ def test_a_path_that_rises_and_falls_ends_where_single_fits_do():
 def test_a_thousand_equal_answers_at_one_cell():
     answers = Observations([3] * 1000, [2] * 1000, np.full(1000, 2.0), shape=(6, 7))
     assert SoftImpute().fit(answers).predict(3, 2) == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_clipped_fit_is_the_fit_clipped_and_says_so():
+    source = Synthetic.ratings((30, 20), rank=2, noise=1.0, rng=0)
+    answers = source.observe(500, rng=1)
+    plain, clipped = (SoftImpute(0.5, clip=clip).fit(answers) for clip in (False, True))
+    assert (plain.clip, clipped.clip) == (None, (1.0, 5.0))
+    assert plain.dense().min() < 1
+    np.testing.assert_array_equal(clipped.dense(), np.clip(plain.dense(), 1, 5))
+    assert (plain.status, clipped.status) == (Status.CONVERGED, Status.CLIPPED)
+    assert "heuristic" in clipped.status.value
+    assert clipped.gap == plain.gap
+
+
+def test_a_fit_without_a_scale_is_not_clipped():
+    answers = Synthetic.low_rank((12, 9), rank=2, rng=0).observe(80, rng=1)
+    done = SoftImpute(1.0, clip=True).fit(answers)
+    assert (done.clip, done.status) == (None, Status.CONVERGED)
+
+
+@pytest.mark.parametrize("clip", [1, None, "clip"])
+def test_clip_is_a_switch(clip):
+    assert SoftImpute(clip=np.True_) == SoftImpute(clip=True)
+    with pytest.raises(InvalidInput, match=f"clip is {clip!r}; it must be True or False."):
+        SoftImpute(clip=clip)

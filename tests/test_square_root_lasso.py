@@ -264,6 +264,14 @@ def test_clipping_that_moves_nothing_is_the_optimum():
     assert done.gap <= 1e-3
 
 
+@pytest.mark.parametrize("box", [True, False])
+def test_the_box_may_be_numpys_boolean(box):
+    answers = Synthetic.ratings((12, 9), rank=1, noise=1.0, rng=0).observe(60, rng=1)
+    plain, numpys = (SquareRootLasso(box=each).fit(answers) for each in (box, np.bool_(box)))
+    np.testing.assert_array_equal(numpys.dense(), plain.dense())
+    assert numpys.clip == plain.clip
+
+
 def test_without_a_scale_there_is_no_box():
     inside, penalty = PROBLEMS["saturated"]
     bare = Observations(inside.rows, inside.cols, inside.values, shape=inside.shape)
@@ -456,6 +464,8 @@ def test_the_pivotal_penalty_drowns_pure_noise():
         ({"C": "1"}, InvalidType, "C is '1'; it must be a positive number"),
         ({"tol": None}, InvalidType, "tol is None"),
         ({"tol": 0.0}, InvalidInput, "tol is 0.0"),
+        ({"box": 1}, InvalidInput, "box is 1; it must be True, False or 'clip'"),
+        ({"box": np.ones(2)}, InvalidInput, "box is array"),
         ({"box": "clipped"}, InvalidInput, "box is 'clipped'; it must be True, False or 'clip'"),
         ({"max_steps": 0}, InvalidInput, "max_steps is 0; it must be at least 1"),
         ({"max_steps": 2.5}, InvalidType, "max_steps is 2.5; it must be a whole number"),

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from malocate.errors import InvalidInput, InvalidType
 
 
@@ -34,6 +36,14 @@ def check_count(name: str, value: Any, *, least: int = 1, instead: str = "") -> 
     if int(value) < least:
         words = f", or {instead}" if instead else ""
         raise InvalidInput(f"{name} is {value}; it must be at least {least}{words}.")
+
+
+def check_switch(name: str, value: Any, *, instead: str = "") -> None:
+    """Refuse what is neither True nor False, numpy's included, nor the word `instead`."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == instead != ""):
+        return
+    words = f"True, False or {instead!r}" if instead else "True or False"
+    raise InvalidInput(f"{name} is {value!r}; it must be {words}.")
 
 
 def check_several(name: str, values: Any, rule: str) -> None:

@@ -28,6 +28,7 @@ from malocate.estimators.settings import (
     check_positive,
     check_several,
     check_share,
+    check_switch,
 )
 from malocate.problem import Entries, Observations
 
@@ -54,6 +55,9 @@ class SoftImpute:
     largest singular value of the zero-filled data over 50). The universal rule never goes below a
     thousandth of the penalty that gives zero.
 
+    With `clip` every value is clipped to the observations' scale, if they have one: a heuristic,
+    and the status says so; `gap` and the memory's objective are of the matrix before.
+
     >>> from malocate import SoftImpute, Synthetic
     >>> source = Synthetic.low_rank(shape=(60, 40), rank=2, noise=0.1, rng=0)
     >>> done = SoftImpute(penalty=1.0).fit(source.observe(1200, rng=1))
@@ -65,6 +69,7 @@ class SoftImpute:
     centre: CentreKind = "none"
     tol: float = 1e-3
     max_steps: int = 2000
+    clip: bool = False
 
     def __post_init__(self) -> None:
         """Refuse settings that no data could satisfy."""
@@ -76,6 +81,7 @@ class SoftImpute:
         check_kind(self.centre)
         check_share("tol", self.tol)
         check_count("max_steps", self.max_steps)
+        check_switch("clip", self.clip)
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Complete the matrix; a `start` saves work and changes the result by no more than tol."""
@@ -121,13 +127,15 @@ class SoftImpute:
         start: tuple[np.ndarray, np.ndarray] | None,
     ) -> Completion:
         penalty = self._penalty(observations.entries, cells)
+        clip = observations.scale if self.clip else None
         solved = nuclear.solve(cells, penalty, tol=self.tol, max_steps=self.max_steps, start=start)
         return Completion(
             solved.left,
             solved.right,
             centre,
-            _status(solved, self.tol),
+            _status(solved, self.tol, clipped=clip is not None),
             solved.gap,
+            clip,
             labels=observations.labels,
             memory=self._memory(observations, penalty, solved.objective, solved.steps),
         )
@@ -152,9 +160,9 @@ class SoftImpute:
         return float(self.penalty)
 
 
-def _status(solved: nuclear.Solution, tol: float) -> Status:
+def _status(solved: nuclear.Solution, tol: float, *, clipped: bool) -> Status:
     if solved.gap <= tol:
-        return Status.CONVERGED
+        return Status.CLIPPED if clipped else Status.CONVERGED
     return Status.STALLED if solved.stalled else Status.OUT_OF_STEPS
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from malocate.errors import InvalidInput
 from malocate.estimators.base import (
     Completion,
     Status,
@@ -24,7 +23,7 @@ from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
 from malocate.estimators.convex.splitting import Start, solve, zero_solution
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import check_count, check_positive, check_share
+from malocate.estimators.settings import check_count, check_positive, check_share, check_switch
 from malocate.problem import Entries, Observations
 
 Floats = npt.NDArray[np.float64]
@@ -84,8 +83,7 @@ class SquareRootLasso:
                 check_positive(name, getattr(self, name))
         check_share("tol", self.tol)
         check_count("max_steps", self.max_steps)
-        if not (isinstance(self.box, bool) or self.box == "clip"):
-            raise InvalidInput(f"box is {self.box!r}; it must be True, False or 'clip'.")
+        check_switch("box", self.box, instead="clip")
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Solve to the tolerance, from the start's factors and multipliers if there are any."""
