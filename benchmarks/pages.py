@@ -45,7 +45,7 @@ def of_online(folder: Path) -> tuple[str, ...]:
         origin("online.py", streams),
         STREAMS,
         tables.markdown(online.summary(streams)),
-        "Processor seconds of one update on one thread, by answers in the past and new ones.",
+        "Processor seconds of one update on one thread that is handed the new answers alone.",
         tables.markdown(online.cost_summary(cost)),
     )
 
