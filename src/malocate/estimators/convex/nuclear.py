@@ -204,7 +204,9 @@ class _Solver:
         self.bases = (u[:, kept], v[:, kept])
         if np.count_nonzero(kept) < self.left.shape[1]:
             root = np.sqrt(values[kept])
-            self._adopt(self.bases[0] * root, self.bases[1] * root)
+            turns = self.right.T @ self.bases[1] / root, self.left.T @ self.bases[0] / root
+            self.descent.narrow(*turns)
+            self.left, self.right = self.descent.left, self.descent.right
 
     def _residual(self) -> sparse.csr_matrix:
         self.misses = self.cells.targets - fitted(self.cells, self.left, self.right)

@@ -182,7 +182,7 @@ class _Solver:
     def _walls(self, box: Box) -> sparse.csr_matrix:
         """Find, block by block, the unseen cells that press against a wall, and how hard."""
         (left, right), cells, before = self.factors, self.problem.cells, self.multipliers.walls
-        indptr, parts = cells.by_row.indptr, []
+        indptr, parts = cells.indptr, []
         for first, last in box.row_blocks():
             held = before[first:last].tocoo()
             seen = slice(indptr[first], indptr[last])

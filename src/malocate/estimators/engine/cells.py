@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,10 @@ from scipy import sparse
 from malocate.problem import Entries
 
 Floats = npt.NDArray[np.float64]
+Reals = npt.NDArray[np.floating[Any]]
+
+LEAST_SINGLE, MOST_SINGLE = 1e-12, 1e12
+"""Magnitudes whose squares are far from the ends of single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +25,16 @@ class Side:
 
     indptr: npt.NDArray[np.int64]
     index: npt.NDArray[np.int32]
-    weights: Floats
-    targets: Floats
+    weights: Reals
+    targets: Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The cells in both orders, in one precision."""
+
+    by_row: Side
+    by_column: Side
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,67 +45,58 @@ class Cells:
     """
 
     shape: tuple[int, int]
-    by_row: Side
-    columns_first: npt.NDArray[np.int64]  # where each cell of the by-column order sits by row
+    indptr: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]
+    cols: npt.NDArray[np.int32]
+    weights: Floats
+    targets: Floats
 
     @classmethod
     def from_entries(cls, entries: Entries, targets: Floats | None = None) -> Cells:
         """Take an entry's visits as its weight and its mean answer as its target."""
-        side = Side(
-            entries.indptr,
-            entries.cols,
-            entries.visits.astype(np.float64),
-            np.asarray(entries.means if targets is None else targets, dtype=np.float64),
-        )
-        return cls(entries.shape, side, _column_order(entries.shape, side))
+        weights = entries.visits.astype(np.float64)
+        targets = np.asarray(entries.means if targets is None else targets, dtype=np.float64)
+        return cls(entries.shape, entries.indptr, entries.rows, entries.cols, weights, targets)
 
     def __len__(self) -> int:
         """Count the cells."""
-        return len(self.by_row.index)
+        return len(self.cols)
+
+    def sides(self, precision: type[np.floating[Any]]) -> Sides:
+        """The cells in both orders, with weights and targets in single or double precision."""
+        return self._single if precision is np.float32 else self._double
 
     @cached_property
-    def rows(self) -> npt.NDArray[np.int32]:
-        """The row of each cell."""
-        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.by_row.indptr))
-
-    @property
-    def cols(self) -> npt.NDArray[np.int32]:
-        """The column of each cell."""
-        return self.by_row.index
-
-    @property
-    def weights(self) -> Floats:
-        """The weight of each cell."""
-        return self.by_row.weights
-
-    @property
-    def targets(self) -> Floats:
-        """The target of each cell."""
-        return self.by_row.targets
-
-    @cached_property
-    def by_column(self) -> Side:
-        """The same cells, sorted by column and then by row."""
-        counts = np.bincount(self.cols, minlength=self.shape[1])
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        order = self.columns_first
-        return Side(indptr, self.rows[order], self.weights[order], self.targets[order])
-
-    def with_values(self, targets: Floats, weights: Floats | None = None) -> Cells:
-        """Give the same cells with other targets, and other weights if given."""
-        side = replace(
-            self.by_row, targets=targets, weights=self.weights if weights is None else weights
-        )
-        return replace(self, by_row=side)
+    def fits_single(self) -> bool:
+        """Whether sums of squares stay far from the ends of single precision."""
+        largest = float(np.max(np.abs(self.targets), initial=0.0))
+        heaviest = float(np.max(self.weights, initial=0.0))
+        return LEAST_SINGLE < largest < MOST_SINGLE and heaviest < MOST_SINGLE
 
     def matrix(self, values: Floats) -> sparse.csr_matrix:
         """Put one value per cell into a sparse matrix."""
-        return sparse.csr_matrix((values, self.cols, self.by_row.indptr), shape=self.shape)
+        return sparse.csr_matrix((values, self.cols, self.indptr), shape=self.shape)
 
+    @cached_property
+    def _single(self) -> Sides:
+        return self._both(self.weights.astype(np.float32), self.targets.astype(np.float32))
 
-def _column_order(shape: tuple[int, int], side: Side) -> npt.NDArray[np.int64]:
-    """Sort the cells by column, keeping rows in order; linear time, by a sparse transpose."""
-    numbered = sparse.csr_matrix(
-        (np.arange(len(side.index), dtype=np.int64), side.index, side.indptr), shape=shape
-    )
-    return np.asarray(numbered.tocsc().data, dtype=np.int64)
+    @cached_property
+    def _double(self) -> Sides:
+        return self._both(self.weights, self.targets)
+
+    def _both(self, weights: Reals, targets: Reals) -> Sides:
+        indptr, rows, order = self._columns
+        return Sides(
+            Side(self.indptr, self.cols, weights, targets),
+            Side(indptr, rows, weights[order], targets[order]),
+        )
+
+    @cached_property
+    def _columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
+        """By column: where each begins, the rows, and where the cells sit by row; linear time."""
+        places: npt.NDArray[Any] = np.arange(len(self))
+        if len(self) < 2**31:
+            places = places.astype(np.int32)
+        turned = sparse.csr_matrix((places, self.cols, self.indptr), shape=self.shape).tocsc()
+        return turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data

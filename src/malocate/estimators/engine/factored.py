@@ -10,11 +10,12 @@ raises the objective is taken back and the momentum starts anew.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.engine.cells import Cells, Side
+from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import sampled_product, solve_lines
 from malocate.estimators.engine.threads import spread
 
@@ -22,8 +23,11 @@ Floats = npt.NDArray[np.float64]
 
 CG_STEPS = 3
 
-ROUNDING = 1e-14
+ROUNDING, COARSE_ROUNDING = 1e-14, 1e-7
 """Relative rise of the objective that is put down to rounding, not to a bad step."""
+
+COARSE = 1e-6
+"""Relative gain of a step below which single precision is left for double."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +40,6 @@ class Factors:
     steps: int
     settled: bool
 
-    def balanced(self) -> tuple[Floats, Floats, Floats]:
-        """Give left vectors, singular values and right vectors of ``left @ right.T``."""
-        return balanced(self.left, self.right)
-
 
 def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the thin singular value decomposition of ``left @ right.T`` without forming it."""
@@ -51,7 +51,11 @@ def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 class Descent:
-    """A descent under way: run some steps, look at it, run more with the momentum kept."""
+    """A descent under way: run some steps, look at it, run more with the momentum kept.
+
+    It begins in single precision, which is faster, and goes over to double once a step gains
+    less than single precision can tell.
+    """
 
     def __init__(self, cells: Cells, left: Floats, right: Floats, ridge: Floats) -> None:
         """Start at the given factors, which are copied."""
@@ -63,6 +67,7 @@ class Descent:
         self.steps = 0
         self._before = (self.left, self.right)
         self._momentum = 0
+        self._coarse = cells.fits_single
 
     def widen(self, left: Floats, right: Floats) -> None:
         """Append columns, at rest; the others keep their momentum."""
@@ -71,19 +76,36 @@ class Descent:
         self.ridge = np.append(self.ridge, np.full(left.shape[1], self.ridge[-1]))
         self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
+    def narrow(self, left: Floats, right: Floats) -> None:
+        """Go over to fewer columns, ``self.left @ left`` and ``self.right @ right``.
+
+        The momentum is kept: the products should lose next to nothing of the fit.
+        """
+        self._before = (self._before[0] @ left, self._before[1] @ right)
+        self.left, self.right = self.left @ left, self.right @ right
+        self.ridge = self.ridge[: left.shape[1]]
+        self.objective = _objective(self.cells, self.left, self.right, self.ridge)
+
     def run(self, steps: int, tol: float, cg_steps: int = CG_STEPS) -> bool:
         """Take up to `steps` steps; true once two in a row gain less than `tol`, or none can."""
         small = 0
         for _ in range(steps):
             before, momentum = self.objective, self._momentum
-            if not self._step(cg_steps):
-                if momentum == 0:
-                    return True
-                continue
-            small = small + 1 if before - self.objective <= tol * abs(self.objective) else 0
+            kept = self._step(cg_steps)
+            if not kept and momentum == 0 and not self._coarse:
+                return True
+            gain = before - self.objective
+            small = small + 1 if kept and gain <= tol * abs(self.objective) else 0
             if small >= 2:
                 return True
+            if self._coarse and gain <= COARSE * abs(self.objective):
+                self._refine()
         return False
+
+    def _refine(self) -> None:
+        """Go over to double precision."""
+        self._coarse = False
+        self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
     def _step(self, cg_steps: int) -> bool:
         """Extrapolate and sweep both sides; keep the result if it lowers the objective."""
@@ -91,16 +113,24 @@ class Descent:
         weight = self._momentum / (self._momentum + 3)
         left = self.left + weight * (self.left - self._before[0])
         right = self.right + weight * (self.right - self._before[1])
-        sweep(self.cells.by_row, left, right, self.ridge, cg_steps)
-        loss = sweep(self.cells.by_column, right, left, self.ridge, cg_steps)
+        left, right, loss = self._swept(left, right, cg_steps)
         value = 0.5 * (loss + self.ridge @ (_squares(left) + _squares(right)))
         self._before = (self.left, self.right)
-        if not value <= self.objective + ROUNDING * abs(self.objective):
+        rounding = COARSE_ROUNDING if self._coarse else ROUNDING
+        if not value <= self.objective + rounding * abs(self.objective):
             self._momentum = 0
             return False
         self.left, self.right, self.objective = left, right, float(value)
         self._momentum += 1
         return True
+
+    def _swept(self, left: Floats, right: Floats, cg_steps: int) -> tuple[Floats, Floats, float]:
+        precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
+        sides = self.cells.sides(precision)
+        first, second, ridge = (a.astype(precision, copy=False) for a in (left, right, self.ridge))
+        sweep(sides.by_row, first, second, ridge, cg_steps)
+        loss = sweep(sides.by_column, second, first, ridge, cg_steps)
+        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), loss
 
 
 def descend(
@@ -119,7 +149,7 @@ def descend(
     return Factors(descent.left, descent.right, descent.objective, descent.steps, settled)
 
 
-def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: int) -> float:
+def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) -> float:
     """Move every line of `factor` in place; give Σ w (y − fit)² at the new factor."""
     losses = np.zeros(len(factor))
     power = _squares(other) / max(1, len(other))
@@ -136,20 +166,22 @@ def sweep(side: Side, factor: Floats, other: Floats, ridge: Floats, cg_steps: in
 
 def fitted(cells: Cells, left: Floats, right: Floats) -> Floats:
     """Give ``left @ right.T`` at the cells."""
-    side, values = cells.by_row, np.empty(len(cells))
+    values = np.empty(len(cells))
 
     def work(first: int, last: int) -> None:
-        sampled_product(side.indptr, side.index, left, right, first, last, values)
+        sampled_product(cells.indptr, cells.cols, left, right, first, last, values)
 
-    spread(work, side.indptr, left.shape[1])
+    spread(work, cells.indptr, left.shape[1])
     return values
 
 
 def _objective(cells: Cells, left: Floats, right: Floats, ridge: Floats) -> float:
-    miss = cells.targets - fitted(cells, left, right)
-    penalty = ridge @ _squares(left) + ridge @ _squares(right)
-    return float(0.5 * (cells.weights @ (miss * miss) + penalty))
+    misses = fitted(cells, left, right)
+    misses -= cells.targets
+    misses *= misses
+    penalty = ridge @ (_squares(left) + _squares(right))
+    return float(0.5 * (cells.weights @ misses + penalty))
 
 
-def _squares(factor: Floats) -> Floats:
+def _squares(factor: Reals) -> Reals:
     return np.asarray(np.einsum("ik,ik->k", factor, factor))

@@ -83,7 +83,7 @@ def solve_lines(
                 curvature += ridge[k] * direction[k] * direction[k]
             if not curvature > 0.0:
                 break
-            alpha = rho / curvature
+            alpha = factor.dtype.type(rho / curvature)
             for j in range(n):
                 fit[j] += alpha * along[j]
                 along[j] *= w[j]
@@ -94,7 +94,7 @@ def solve_lines(
                 gradient[k] -= alpha * (image[k] + ridge[k] * direction[k])
                 image[k] = gradient[k] * scaling[k]
                 rho_next += gradient[k] * image[k]
-            beta = rho_next / rho
+            beta = factor.dtype.type(rho_next / rho)
             rho = rho_next
             for k in range(rank):
                 direction[k] = image[k] + beta * direction[k]

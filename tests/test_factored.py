@@ -1,0 +1,66 @@
+"""The engine under the estimators: cells in both orders, descent in two precisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from malocate import SoftImpute, Synthetic
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import Descent, balanced, fitted
+from malocate.problem import Observations
+
+
+@pytest.fixture(scope="module")
+def cells() -> Cells:
+    return Cells.from_entries(Synthetic.low_rank((40, 30), 3, rng=0).observe(900, rng=1).entries)
+
+
+def start(cells: Cells, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    return tuple(rng.standard_normal((side, rank)) for side in cells.shape)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_both_orders_hold_the_same_cells(cells, precision):
+    by_row, by_column = cells.sides(precision).by_row, cells.sides(precision).by_column
+    rows = np.repeat(np.arange(40), np.diff(by_row.indptr))
+    cols = np.repeat(np.arange(30), np.diff(by_column.indptr))
+    first = set(zip(rows, by_row.index, by_row.weights, by_row.targets, strict=True))
+    second = set(zip(by_column.index, cols, by_column.weights, by_column.targets, strict=True))
+    assert first == second
+    assert len(first) == len(cells)
+    assert by_row.targets.dtype == by_column.weights.dtype == precision
+
+
+def test_descent_goes_on_where_single_precision_ends(cells):
+    descent = Descent(cells, *start(cells, 5), np.full(5, 2.0))
+    assert descent.run(3000, 0.0)
+    left, right = descent.left, descent.right
+    residual = cells.matrix(cells.weights * (cells.targets - fitted(cells, left, right)))
+    for gradient in (residual @ right - 2.0 * left, residual.T @ left - 2.0 * right):
+        assert np.abs(gradient).max() < 1e-6  # single precision stands still near 1e-4
+
+
+def test_narrowing_keeps_the_fit_and_the_momentum(cells):
+    descent = Descent(cells, *start(cells, 8), np.full(8, 3.0))
+    descent.run(60, 0.0)
+    u, values, v = balanced(descent.left, descent.right)
+    kept = values > 1e-4 * values[0]
+    assert 0 < np.count_nonzero(kept) < 8
+    root, before = np.sqrt(values[kept]), descent.objective
+    descent.narrow(descent.right.T @ v[:, kept] / root, descent.left.T @ u[:, kept] / root)
+    assert descent.left.shape == (40, np.count_nonzero(kept))
+    assert descent.objective == pytest.approx(before, rel=1e-6)
+    descent.run(20, 0.0)
+    assert descent.objective <= before * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e11, 1e25])
+def test_no_unit_of_the_answers_is_too_small_or_too_large(unit):
+    seen = Synthetic.low_rank((30, 20), 2, rng=3).observe(400, rng=4)
+    scaled = Observations(seen.rows, seen.cols, unit * seen.values, shape=seen.shape)
+    ours = SoftImpute(penalty=unit * 2.0, tol=1e-8).fit(scaled)
+    usual = SoftImpute(penalty=2.0, tol=1e-8).fit(seen)
+    assert ours.gap <= 1e-8
+    np.testing.assert_allclose(ours.dense() / unit, usual.dense(), atol=1e-3)
