@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 CELLS_LIMIT = 100_000_000
 """Cells above which no matrix is walked block by block any more."""
 
-_WALKED = 1 << 17  # cells of one matrix in a block: several matrices' blocks fit into the cache
+_WALKED = 1 << 16  # cells of one matrix in a block: several matrices' blocks fit into the cache
 _TALL = 1024  # rows of factors that are reduced at a time, at least
 
 Scale = tuple[float, float]
@@ -194,7 +193,11 @@ def _at_most(everyone: Sequence[Completion], mask: Bools | None) -> float:
 def _spread(values: list[Floats]) -> Floats:
     """Give the variance of the matrices about their average, place by place."""
     average = _average(values)
-    return _average([np.square(each - average) for each in values])
+    total = np.zeros_like(average)
+    for each in values:
+        apart = each - average
+        total += np.square(apart, out=apart)
+    return np.divide(total, len(values), out=total)
 
 
 def _apart(values: list[Floats]) -> Floats:
@@ -203,7 +206,10 @@ def _apart(values: list[Floats]) -> Floats:
 
 
 def _average(values: list[Floats]) -> Floats:
-    return np.divide(reduce(np.add, values), len(values))
+    total = values[0].copy()
+    for each in values[1:]:
+        total += each
+    return np.divide(total, len(values), out=total)
 
 
 def _in_step(everyone: Sequence[Completion], cells: int) -> Iterator[tuple[slice, list[Floats]]]:
