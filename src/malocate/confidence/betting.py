@@ -41,7 +41,7 @@ def bets(count: int, delta: float) -> Floats:
     check_share("delta", delta)
     timid = min(0.5, 0.5 * math.sqrt(-2 * math.log(delta) / max(count, 1)))
     steps = round(math.log(BOLDEST / timid) / math.log(RATIO))
-    return np.geomspace(timid, BOLDEST, steps + 1)
+    return BOLDEST * (timid / BOLDEST) ** (np.arange(steps, -1.0, -1.0) / steps)
 
 
 def upper_mean(values: npt.ArrayLike, high: float, delta: float) -> float:
@@ -61,7 +61,7 @@ def upper_mean(values: npt.ArrayLike, high: float, delta: float) -> float:
     def surplus(distance: float) -> float:
         return float(_log_wealth(ratios, 1 + grid * (centre + distance), -grid)) - target
 
-    distance = _crossing(surplus, -math.log(delta) / len(ratios), 1 - centre)
+    distance = _crossing(surplus, _first_step(ratios, delta), 1 - centre)
     return min(float(high), high * (centre + distance))
 
 
@@ -82,7 +82,7 @@ def lower_mean(values: npt.ArrayLike, delta: float) -> float:
     def surplus(distance: float) -> float:
         return float(_log_wealth(ratios, 1 - grid, grid * math.exp(distance))) - target
 
-    distance = _crossing(surplus, -math.log(delta) / len(ratios), FARTHEST)
+    distance = _crossing(surplus, _first_step(ratios, delta), FARTHEST)
     return centre * math.exp(-distance)
 
 
@@ -165,6 +165,12 @@ def _target(count: int, delta: float) -> float:
     return -math.log(delta) + 4 * (count + 10) * float(np.finfo(np.float64).eps)
 
 
+def _first_step(ratios: Floats, delta: float) -> float:
+    """About how far the bound will be from the mean: where to look for it first."""
+    price = -math.log(delta) / len(ratios)
+    return price + float(ratios.std()) * math.sqrt(2 * price)
+
+
 def _crossing(surplus: Callable[[float], float], step: float, end: float) -> float:
     """The smallest distance in (0, end] where a rising surplus is not negative; ∞ if none."""
     inner, outer = 0.0, min(step, end)
@@ -172,7 +178,7 @@ def _crossing(surplus: Callable[[float], float], step: float, end: float) -> flo
         if outer >= end:
             return math.inf
         inner, outer = outer, min(2 * outer, end)
-    distance, nudge = float(brentq(surplus, inner, outer, xtol=1e-13 * outer)), 1e-14
+    distance, nudge = float(brentq(surplus, inner, outer, xtol=1e-11 * outer)), 1e-11
     while surplus(distance) < 0:  # brentq ends on either side; only the far one is safe
         distance, nudge = min(outer, distance * (1 + nudge)), 2 * nudge
     return distance
