@@ -302,8 +302,8 @@ def test_wealth_is_fair_for_independent_values(count):
     assert fair(np.array([upper_wealth(x, 1.0, truth, 0.05) for x in draws]))
     assert fair(np.array([lower_wealth(x, truth, 0.05) for x in draws]))
     # The harness can fail: against claims on the wrong side of the truth the wealth is unfair.
-    assert not fair(np.array([upper_wealth(x, 1.0, truth * 1.05, 0.05) for x in draws]))
-    assert not fair(np.array([lower_wealth(x, truth * 0.95, 0.05) for x in draws]))
+    assert not fair(np.array([upper_wealth(x, 1.0, truth * 1.05, 0.05) for x in draws[:5000]]))
+    assert not fair(np.array([lower_wealth(x, truth * 0.95, 0.05) for x in draws[:5000]]))
 
 
 @pytest.mark.parametrize(("lowest", "noise"), [(0.1, 0.1), (0.7, 0.3)])

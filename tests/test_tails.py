@@ -118,6 +118,12 @@ def test_hall_knows_constants_and_refuses_to_guess_from_two_values():
     assert hall_upper([1.0, 2.0], 0.05) == math.inf
 
 
+def test_hall_bears_values_that_differ_in_the_last_bit():
+    values = [1.0, 1.0, 1.0, math.nextafter(1.0, 2.0)]
+    assert hall_upper(values, 0.05) == pytest.approx(1.0)
+    assert hall_upper([0.0, 0.0, 0.0, 1e-300], 0.05) >= 1e-300
+
+
 def test_hall_covers_skewed_values_better_than_student():
     rng = np.random.default_rng(8)
     draws = rng.standard_normal((3000, 100)) ** 4  # squares of squares: mean three, long tail
@@ -176,3 +182,17 @@ def test_range_bounds_cover_values_at_both_ends(bound, chance):
 def test_bernstein_wins_where_values_hardly_vary():
     values = np.random.default_rng(9).uniform(0.1, 0.12, 2000)
     assert bernstein_upper(values, 0.0, 1.0, 0.05) < hoeffding_upper(values, 0.0, 1.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        lambda x: hall_upper(x, 0.05),
+        lambda x: hoeffding_upper(x, 0.0, 1.0, 0.05),
+        lambda x: bernstein_upper(x, 0.0, 1.0, 0.05),
+    ],
+)
+def test_order_changes_nothing_to_the_bit(bound):
+    rng = np.random.default_rng(10)
+    values = rng.beta(0.4, 3.0, 1000)
+    assert {bound(rng.permutation(values)) for _ in range(20)} == {bound(values)}

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 from scipy.optimize import minimize_scalar
+from scipy.special import stdtrit
 
 from malocate.estimators.settings import check_share
 from malocate.problem.arrays import Floats
@@ -56,16 +56,17 @@ def hall_upper(values: npt.ArrayLike, delta: float) -> float:
     19.07
     """
     check_share("delta", delta)
-    sample = np.asarray(values, dtype=np.float64)
+    sample = _sorted(values)
     count = len(sample)
     if count < 3:
         return math.inf
-    mean, deviation = float(sample.mean()), float(sample.std(ddof=1))
+    mean, deviation = float(sample.mean()), float(sample.std())
     if np.ptp(sample) == 0 or deviation == 0:
-        return float(sample[0])
-    quantile = float(stats.t.ppf(delta, count - 1))
-    skewness = float(stats.skew(sample))
-    return mean - deviation / math.sqrt(count) * _unskewed(quantile, skewness / math.sqrt(count))
+        return float(sample.max())
+    skewness = float((((sample - mean) / deviation) ** 3).mean())
+    quantile = float(stdtrit(count - 1, delta))
+    error = deviation / math.sqrt(count - 1)  # `deviation` divides by n
+    return mean - error * _unskewed(quantile, skewness / math.sqrt(count))
 
 
 def hoeffding_upper(values: npt.ArrayLike, low: float, high: float, delta: float) -> float:
@@ -76,7 +77,7 @@ def hoeffding_upper(values: npt.ArrayLike, low: float, high: float, delta: float
     0.622
     """
     check_share("delta", delta)
-    sample = np.asarray(values, dtype=np.float64)
+    sample = _sorted(values)
     if not len(sample):
         return float(high)
     reach = (high - low) * math.sqrt(-math.log(delta) / (2 * len(sample)))
@@ -93,7 +94,7 @@ def bernstein_upper(values: npt.ArrayLike, low: float, high: float, delta: float
     0.587
     """
     check_share("delta", delta)
-    sample = np.asarray(values, dtype=np.float64)
+    sample = _sorted(values)
     count = len(sample)
     if count < 2:
         return float(high)
@@ -114,6 +115,11 @@ def product_range(low: float, high: float, prediction: npt.ArrayLike) -> tuple[F
     predicted = np.asarray(prediction, dtype=np.float64)
     below, above = predicted - low, high - predicted
     return -below * above, np.maximum(below, above) ** 2
+
+
+def _sorted(values: npt.ArrayLike) -> Floats:
+    """A sorted copy: whatever the order of the values, the same bits come out."""
+    return np.sort(np.asarray(values, dtype=np.float64))
 
 
 def _unskewed(quantile: float, skewness: float) -> float:
