@@ -88,6 +88,7 @@ class _Solver:
         self.standing, self.lowest = 0, math.inf
         self.rounds = FINAL_ROUNDS
         self.count = FIRST_DIRECTIONS
+        self.found: Floats | None = None  # right directions that the last look left out
 
     def begin(self, start: tuple[Floats, Floats] | None) -> None:
         """Take the start's factors; none, and the first stage's penalty, if zero is better."""
@@ -215,7 +216,10 @@ class _Solver:
     def _look(self, count: int, rounds: int = 1) -> None:
         """See the residual: what is missed at each cell, and the directions lacking."""
         self.residual = self._residual()
-        self.lacking = leading(self.residual, count, without=self.bases, rounds=rounds)
+        self.lacking = leading(
+            self.residual, count, without=self.bases, rounds=rounds, start=self.found
+        )
+        self.found = self.lacking.right[:, self.lacking.values < self.level]
 
     def _certify(self) -> None:
         """Raise the dual bound; the norm itself is computed only where it can decide."""

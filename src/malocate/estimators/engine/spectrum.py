@@ -57,16 +57,21 @@ def leading(
     *,
     without: tuple[Floats, Floats] | None = None,
     rounds: int = 1,
+    start: Floats | None = None,
 ) -> Directions:
     """Find about the `count` leading singular triplets, outside the given orthonormal bases.
 
-    Block Krylov iteration from a fixed pseudo-random start. The values never exceed the true
-    ones; one round finds directions worth appending to factors, several find those that stand
-    out little from the rest.
+    Block Krylov iteration from a fixed pseudo-random start, some columns of which `start`
+    replaces: right directions found before in a similar matrix. The values never exceed the
+    true ones; one round finds directions worth appending to factors, several find those that
+    stand out little from the rest.
     """
     count = min(count, *matrix.shape)
     form = _multipliable(matrix)
     right = np.random.default_rng(count).standard_normal((matrix.shape[1], count))
+    if start is not None:
+        known = min(start.shape[1], count - count // 4)
+        right[:, :known] = start[:, :known]
     krylov = np.empty((matrix.shape[0], 0))
     for _ in range(rounds):
         left = _basis(_outside(form @ right, without, 0))
