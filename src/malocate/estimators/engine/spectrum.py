@@ -21,7 +21,8 @@ DENSE_SHARE = 0.1
 SMALL = 250_000
 """Cells up to which a matrix may be made dense for a few products."""
 
-TINY = 1e-300
+NEGLIGIBLE = 1e-12
+"""Share of the largest singular value below which a direction is rounding, and made zero."""
 
 FAILURE = 1e-9
 """Chance that the random-start Lanczos bounds of one fit, used for longer sides, are too small."""
@@ -89,7 +90,8 @@ def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]
         thin.T @ thin, subset_by_index=(last + 1 - count, last), check_finite=False
     )
     values, v = np.sqrt(np.maximum(squares[::-1], 0.0)), v[:, ::-1]
-    return thin @ (v / np.maximum(values, TINY)), values, v
+    lengths = np.where(values > NEGLIGIBLE * values[0], values, math.inf)
+    return thin @ (v / lengths), values, v
 
 
 def _multipliable(matrix: sparse.csr_matrix) -> sparse.csr_matrix | Floats:
