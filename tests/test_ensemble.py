@@ -244,6 +244,7 @@ def test_an_ensemble_of_one_is_that_completion():
     assert repr(alone) == "Ensemble(23×17, average of 1 completion)"
     np.testing.assert_array_equal(alone.dense(), done.dense())
     np.testing.assert_array_equal(alone.predict(3, [1, 2]), done.predict(3, [1, 2]))
+    assert alone.predict(3, 1).item() == done.predict(3, 1).item()
     assert ambiguity(alone.members) == pytest.approx(0.0, abs=1e-30)
     assert distance(done, alone.members) == 0.0
 

@@ -244,7 +244,7 @@ def _cells(fresh: _Fresh) -> _Finding:
     pairs = float(visits @ (visits - 1)) / 2
     squares = cells / count * (2 * pairs + count) - count
     often, seldom = pearson_tails(squares, count, cells, float(cells) ** 2, float(cells) ** 3)
-    rule = "as if each were drawn once" if seldom < often else "some are drawn too often"
+    rule = "as if each were drawn once" if seldom < often else "as if some were favoured"
     return _Finding(
         "cells",
         smallest(often, seldom),
@@ -296,7 +296,7 @@ def _response(fresh: _Fresh, silent: tuple[Int32s, Int32s]) -> _Finding:
     return _Finding(
         "response",
         smallest(*p_values, *(each for each, _ in farthest)),
-        "silence does not depend on row or column",
+        "silence shows no link with row or column",
         "whether an answer comes depends on the row or the column",
         f"{refused:,} of {_number(asked, 'draw')} went unanswered; farthest off is {told}",
     )
