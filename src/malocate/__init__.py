@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING
 from malocate.errors import InvalidInput, InvalidType, MalocateError, MissingDependency, TooLarge
 
 if TYPE_CHECKING:
+    from malocate.confidence.band import Band, error_band
+    from malocate.confidence.frozen import certify
+    from malocate.confidence.schemes import CrossFit, HoldOut
+    from malocate.confidence.spending import Anytime
     from malocate.estimators.base import Completion, Estimator, Status
     from malocate.estimators.low_rank import LowRankLeastSquares
     from malocate.estimators.online import OnlineLeastSquares
@@ -29,8 +33,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Anytime",
+    "Band",
     "Completion",
+    "CrossFit",
     "Estimator",
+    "HoldOut",
     "InvalidInput",
     "InvalidType",
     "LowRankLeastSquares",
@@ -44,11 +52,17 @@ __all__ = [
     "Status",
     "Synthetic",
     "TooLarge",
+    "certify",
+    "error_band",
 ]
 
 _HOMES = {
+    "Anytime": "malocate.confidence.spending",
+    "Band": "malocate.confidence.band",
     "Completion": "malocate.estimators.base",
+    "CrossFit": "malocate.confidence.schemes",
     "Estimator": "malocate.estimators.base",
+    "HoldOut": "malocate.confidence.schemes",
     "LowRankLeastSquares": "malocate.estimators.low_rank",
     "Observations": "malocate.problem",
     "OnlineLeastSquares": "malocate.estimators.online",
@@ -57,6 +71,8 @@ _HOMES = {
     "SquareRootLasso": "malocate.estimators.square_root_lasso",
     "Status": "malocate.estimators.base",
     "Synthetic": "malocate.sources",
+    "certify": "malocate.confidence.frozen",
+    "error_band": "malocate.confidence.band",
 }
 
 

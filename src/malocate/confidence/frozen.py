@@ -1,0 +1,118 @@
+"""Certify a completion that is finished, by answers that came later; valid at any time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from malocate.confidence.betting import running_lower, running_upper
+from malocate.confidence.ensemble import clipped, largest_miss
+from malocate.confidence.evidence import Judged
+from malocate.confidence.noise import draw_weights
+from malocate.errors import InvalidInput, InvalidType
+from malocate.estimators.base import Completion
+from malocate.estimators.settings import check_share
+from malocate.problem import Observations
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on a frozen completion's mean squared error that may be read at any time.
+
+    With a chance of at least 1 − delta it holds at every number of later answers at once.
+    """
+
+    upper: float
+    estimate: float
+    noise: float
+    answers: int
+    delta: float
+    given: str
+    completion: Completion
+    label = "certified"
+
+    def __str__(self) -> str:
+        """Say it in one sentence."""
+        return (
+            f"With {1 - self.delta:.1%} certainty the root mean squared error is at most "
+            f"{math.sqrt(self.upper):.4g}, by {self.answers:,} later answers; given {self.given}."
+        )
+
+
+def certify(
+    completion: Completion,
+    later: Observations,
+    *,
+    delta: float = 0.05,
+    noise_variance: float | None = None,
+) -> Certificate:
+    """Bound the error of a completion by answers that it was not made from.
+
+    The answers must lie on a declared scale and be drawn uniformly, without a look at them. The
+    noise is taken off if its variance is declared, or if some later draws were re-asked on
+    purpose (`repeats`): doubles by chance cannot be used here. One may look after every answer.
+
+    >>> from malocate import LowRankLeastSquares, Synthetic
+    >>> source = Synthetic.ratings(shape=(40, 30), rank=2, rng=0)
+    >>> done = LowRankLeastSquares().fit(source.observe(900, rng=1))
+    >>> sealed = certify(done, source.observe(600, rng=2))
+    >>> error = ((sealed.completion.dense() - source.truth) ** 2).mean()
+    >>> bool(error <= sealed.upper < 2.0), sealed.label
+    (True, 'certified')
+    """
+    check_share("delta", delta)
+    _check(completion, later, noise_variance)
+    scale = later.scale or (0.0, 0.0)
+    done = clipped(completion, scale)
+    later = later.take(np.argsort(later.draws, kind="stable"))
+    squares, variances = _in_draw_order(Judged(done, later))
+    spent = delta if noise_variance is not None or not len(variances) else delta / 2
+    upper = running_upper(squares, largest_miss(done, scale, later.mask), spent)
+    noise, least, given = noise_variance or 0.0, noise_variance or 0.0, "the declared noise"
+    if noise_variance is None:
+        given = "independent errors of the replicates"
+        least = running_lower(variances, (scale[1] - scale[0]) ** 2 / 2, delta / 2)
+        noise = float(variances.mean()) if len(variances) else 0.0
+        if not len(variances):
+            given = "nothing more; the noise of an answer is part of it, for no draw was re-asked"
+    estimate = float(squares.mean()) - noise if len(squares) else math.inf
+    given = f"uniform draws, answers on the scale, {given}"
+    return Certificate(max(0.0, upper - least), estimate, noise, len(later), delta, given, done)
+
+
+def _in_draw_order(judged: Judged) -> tuple[Floats, Floats]:
+    """Give the squared miss of each fresh draw, and the variance within each re-asked one."""
+    values, origins = judged.answers.values, judged.answers.numbering.origins
+    _, unit, size = np.unique(origins, return_inverse=True, return_counts=True)
+    scatter = np.bincount(unit, (values - (np.bincount(unit, values) / size)[unit]) ** 2)
+    often = size >= 2
+    return judged.units.squares, scatter[often] / (size[often] - 1)
+
+
+def _check(completion: Completion, later: Observations, noise_variance: float | None) -> None:
+    if not isinstance(completion, Completion):
+        raise InvalidType(f"certify was given {type(completion).__name__}, not a Completion.")
+    if not isinstance(later, Observations):
+        raise InvalidType(f"later is {type(later).__name__}; it must be Observations.")
+    if completion.shape != later.shape:
+        raise InvalidInput(
+            f"The completion has shape {completion.shape} and the later answers have shape "
+            f"{later.shape}; judge a completion by answers about the same matrix."
+        )
+    if later.scale is None:
+        raise InvalidInput(
+            "certify needs to know between which values an answer can lie: declare the scale of "
+            "the later answers, Observations(…, scale=(least, largest))."
+        )
+    if draw_weights(later) is not None:
+        raise InvalidInput(
+            "certify needs draws that were uniform; these have probabilities of their own. Draw "
+            "the later answers uniformly, or take error_band(…, bound='moment')."
+        )
+    if noise_variance is not None and not 0.0 <= noise_variance < math.inf:
+        raise InvalidInput(f"noise_variance is {noise_variance!r}; it must be 0 or more.")

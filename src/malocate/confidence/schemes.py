@@ -1,0 +1,139 @@
+"""Validation schemes: which answers train, and which judge what was trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from malocate.errors import InvalidInput
+from malocate.estimators.settings import check_count, check_share
+from malocate.problem import Observations
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Answers to train on, and answers that judge the result."""
+
+    train: Observations
+    judge: Observations
+
+
+class Scheme(Protocol):
+    """Cuts answers into parts; `whole` says whether the judges speak for the whole matrix."""
+
+    @property
+    def name(self) -> str:
+        """What the scheme is called."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether the judged error is that of all entries, seen by the fit or not."""
+        ...
+
+    def parts(self, observations: Observations, salt: int | str, segment: str, /) -> list[Part]:
+        """Cut the answers into parts."""
+        ...
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Every fold judges the fit to all the others; the folds are fixed by each draw's number.
+
+    `share` makes the folds smaller than an even split, so that the fits see nearly everything.
+    """
+
+    folds: int = 5
+    share: float | None = None
+    name = "crossfit"
+    whole = True
+
+    def __post_init__(self) -> None:
+        check_count("folds", self.folds, least=2)
+        if self.share is not None:
+            check_share("share", self.share)
+
+    def parts(self, observations: Observations, salt: int | str, segment: str) -> list[Part]:
+        """Give one part for each fold that has a judge.
+
+        >>> answers = Observations([0] * 9, [0] * 9, range(9), shape=(1, 1))
+        >>> [len(part.judge) for part in CrossFit(folds=3).parts(answers, "a salt", "")]
+        [4, 2, 3]
+        """
+        if self.folds > len(observations):
+            raise InvalidInput(
+                f"There are {self.folds} folds and {_answers(observations)}; each fold needs an "
+                "answer to judge by. Ask more, or take fewer folds."
+            )
+        folds = observations.folds(self.folds, salt=salt, segment=segment, share=self.share)
+        return [Part(train, judge) for train, judge in folds if len(judge)]
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """A share of the draws judges the fit to the rest: one fit a look."""
+
+    share: float = 0.2
+    name = "holdout"
+    whole = True
+
+    def __post_init__(self) -> None:
+        check_share("share", self.share)
+
+    def parts(self, observations: Observations, salt: int | str, segment: str) -> list[Part]:
+        """Give the only part; none if no answer fell into it."""
+        folds = observations.folds(1, salt=salt, segment=segment, share=self.share)
+        return [Part(train, judge) for train, judge in folds if len(judge)]
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The first half of the draws trains, the second judges: the paper's algorithm."""
+
+    name = "halves"
+    whole = True
+
+    def parts(self, observations: Observations, *_: int | str) -> list[Part]:
+        """Give the only part; none if there is no second half."""
+        train, judge = observations.halves()
+        return [Part(train, judge)] if len(judge) else []
+
+
+@dataclass(frozen=True)
+class OnceVsMulti:
+    """Entries seen once train, entries seen more often judge: the paper's experiments.
+
+    What it estimates is the error at entries that the fit has *not* seen.
+    """
+
+    name = "once_vs_multi"
+    whole = False
+
+    def parts(self, observations: Observations, *_: int | str) -> list[Part]:
+        """Give the only part; none if no entry was seen twice."""
+        often = observations.entries.visits[observations.entry_numbers] >= 2
+        if not often.any():
+            return []
+        return [Part(observations.take(~often), observations.take(often))]
+
+
+SCHEMES: dict[str, type[CrossFit | HoldOut | Halves | OnceVsMulti]] = {
+    scheme.name: scheme for scheme in (CrossFit, HoldOut, Halves, OnceVsMulti)
+}
+
+
+def scheme_of(scheme: str | Scheme) -> Scheme:
+    """Give the scheme of a name, with its defaults; a scheme is given back.
+
+    >>> scheme_of("crossfit")
+    CrossFit(folds=5, share=None)
+    """
+    if not isinstance(scheme, str):
+        return scheme
+    if scheme not in SCHEMES:
+        raise InvalidInput(f"scheme is {scheme!r}; choose from {', '.join(SCHEMES)}.")
+    return SCHEMES[scheme]()
+
+
+def _answers(observations: Observations) -> str:
+    return "1 answer" if len(observations) == 1 else f"{len(observations):,} answers"

@@ -1,0 +1,99 @@
+"""When a segment is looked at, and how much of the chance of error each look may spend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from malocate.errors import InvalidInput
+from malocate.estimators.settings import check_count, check_positive, check_share
+from malocate.problem import Observations
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look of a grid: its number, the draws it judges and the chance of error it spends."""
+
+    number: int
+    size: int
+    delta: float
+
+
+@dataclass(frozen=True)
+class Anytime:
+    """A grid of sizes fixed before the data, and a chance of error `delta` for all looks at once.
+
+    Look s of a segment judges its first `size(s)` draws, by draw number, and spends
+    delta / (segments · s · (s + 1)). All bounds of all looks at all segments then hold together
+    with a chance of at least 1 − delta, whatever was allocated and whenever one stops. The
+    sizes are `sizes`, or grow from `first` by `ratio`.
+
+    >>> grid = Anytime(delta=0.05, segments=2, first=200, ratio=1.5)
+    >>> [grid.size(number) for number in (1, 2, 3)]
+    [200, 300, 450]
+    >>> grid.reached(320)
+    Look(number=2, size=300, delta=0.004166666666666667)
+    """
+
+    delta: float = 0.05
+    segments: int = 1
+    first: int = 100
+    ratio: float = 1.25
+    sizes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_share("delta", self.delta)
+        check_count("segments", self.segments)
+        check_count("first", self.first)
+        check_positive("ratio", self.ratio)
+        if self.sizes is not None:
+            object.__setattr__(self, "sizes", _rising(self.sizes))
+        elif self.first * (self.ratio - 1) < 1:
+            raise InvalidInput(
+                f"The sizes begin at {self.first} and grow by the ratio {self.ratio}: the second "
+                "would not be larger than the first. Begin later, or take a larger ratio."
+            )
+
+    def size(self, number: int) -> int:
+        """Give the number of draws that a look judges; looks are counted from 1."""
+        check_count("number", number)
+        if self.sizes is None:
+            return math.ceil(self.first * self.ratio ** (number - 1) - 1e-9)
+        if number > len(self.sizes):
+            raise InvalidInput(f"There is no look {number}: the grid has {len(self.sizes)} sizes.")
+        return self.sizes[number - 1]
+
+    def delta_at(self, number: int) -> float:
+        """Give the chance of error that a look at one segment may spend."""
+        return self.delta / (self.segments * number * (number + 1))
+
+    def reached(self, draws: int) -> Look | None:
+        """Give the last look whose draws are all settled; none before the first size.
+
+        A draw is settled once it was answered, refused or given up.
+        """
+        number = 0
+        last = math.inf if self.sizes is None else len(self.sizes)
+        while number < last and self.size(number + 1) <= draws:
+            number += 1
+        return Look(number, self.size(number), self.delta_at(number)) if number else None
+
+
+def first_draws(observations: Observations, look: Look) -> Observations:
+    """Give the answers that a look judges: those of the draws numbered below its size.
+
+    >>> answers = Observations([0] * 6, [0] * 6, range(6), shape=(1, 1))
+    >>> len(first_draws(answers, Anytime(sizes=(4, 8)).reached(len(answers))))
+    4
+    """
+    return observations.take(observations.draws < look.size)
+
+
+def _rising(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    sizes = tuple(sizes)
+    for size in sizes:
+        check_count("sizes", size)
+    if not sizes or any(one >= two for one, two in pairwise(sizes)):
+        raise InvalidInput(f"sizes are {sizes}; they must rise, and there must be one at least.")
+    return tuple(int(size) for size in sizes)

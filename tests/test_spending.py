@@ -1,0 +1,61 @@
+"""Look grids and the chance of error that each look spends."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malocate.confidence.spending import Anytime, first_draws
+from malocate.errors import InvalidInput, InvalidType
+from malocate.problem import Observations
+
+
+@given(delta=st.floats(0.001, 0.5), segments=st.integers(1, 30), looks=st.integers(1, 400))
+def test_all_looks_at_all_segments_spend_no_more_than_delta(delta, segments, looks):
+    grid = Anytime(delta=delta, segments=segments)
+    spent = segments * sum(grid.delta_at(number) for number in range(1, looks + 1))
+    assert spent <= delta * (1 + 1e-12)
+    assert spent >= delta * (1 - 1.01 / (looks + 1))
+
+
+@given(first=st.integers(10, 2000), ratio=st.floats(1.1, 4.0), draws=st.integers(0, 10**7))
+def test_the_look_reached_is_the_last_that_fits(first, ratio, draws):
+    grid = Anytime(first=first, ratio=ratio)
+    look = grid.reached(draws)
+    if look is None:
+        assert draws < grid.size(1)
+    else:
+        assert look.size == grid.size(look.number) <= draws < grid.size(look.number + 1)
+        assert look.delta == grid.delta_at(look.number)
+
+
+def test_a_list_of_sizes_ends():
+    grid = Anytime(sizes=(10, 30))
+    assert grid.reached(9) is None
+    assert grid.reached(10**9).number == 2
+    with pytest.raises(InvalidInput, match="no look 3"):
+        grid.size(3)
+
+
+def test_a_look_judges_draws_by_their_number_not_by_when_they_were_answered():
+    seen = Observations([0] * 4, [0] * 4, range(4), shape=(1, 1), draws=[7, 1, 0, 3])
+    look = Anytime(sizes=(4, 8)).reached(7)
+    assert sorted(first_draws(seen, look).draws.tolist()) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"delta": 0}, InvalidInput, "between 0 and 1"),
+        ({"delta": 1.0}, InvalidInput, "between 0 and 1"),
+        ({"segments": 0}, InvalidInput, "at least 1"),
+        ({"sizes": (5, 5)}, InvalidInput, "must rise"),
+        ({"sizes": ()}, InvalidInput, "one at least"),
+        ({"sizes": (5.5,)}, InvalidType, "whole number"),
+        ({"first": 2, "ratio": 1.1}, InvalidInput, "second would not be larger"),
+    ],
+)
+def test_bad_grids_are_refused(settings, kind, words):
+    with pytest.raises(kind, match=words):
+        Anytime(**settings)
