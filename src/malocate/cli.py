@@ -77,6 +77,7 @@ def demo(
     The ratings are made up, so the error of each completion is known. The naive comparison is
     the mean of each column; SoftImpute certifies how near it came to its optimum;
     LowRankLeastSquares finds rank and ridge by itself, and the picture shows its completion.
+    The band below the table bounds its error from the answers alone, without the truth.
     """
     from malocate.plots import completion_picture
 
@@ -86,6 +87,7 @@ def demo(
     console = Console()
     fits = _fit_all(answers, console)
     console.print(_results(fits, source, answers))
+    console.print(_judged(answers, console), highlight=False)
     completion_picture(source.truth, answers, fits[-1].completion).savefig(output, dpi=150)
     console.print(f"Picture: {output}", soft_wrap=True, highlight=False)
 
@@ -117,9 +119,20 @@ def _contestants() -> dict[str, Callable[[Observations], Completion]]:
     }
 
 
-def _fit_all(answers: Observations, console: Console) -> list[_Fit]:
+def _busy(console: Console) -> Progress:
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
+    return Progress(*columns, console=console, transient=True)
+
+
+def _judged(answers: Observations, console: Console) -> str:
+    """Say how wrong the completion may be, as one who does not know the truth can."""
+    with _busy(console) as progress:
+        progress.add_task("Judging LowRankLeastSquares by answers that it has not seen")
+        return str(malocate.error_band(malocate.LowRankLeastSquares(), answers))
+
+
+def _fit_all(answers: Observations, console: Console) -> list[_Fit]:
+    with _busy(console) as progress:
         step = progress.add_task("Compiling the kernels (the first time takes longest)")
         warm_up = malocate.Synthetic.ratings(shape=(12, 10), rank=1).observe(100)
         for fit in _contestants().values():
