@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import time
 
 import numpy as np
 import pytest
@@ -328,3 +329,57 @@ def test_bounds_on_ratings_are_tight():
     tell("U − R: average %.3f, refit %.3f", *np.median(slack, axis=0))
     assert np.median(average) <= 1.6
     assert np.median(paper) > 4
+
+
+class Clocked:
+    """An estimator whose fits are timed."""
+
+    def __init__(self, estimator) -> None:
+        self.estimator, self.seconds = estimator, 0.0
+
+    def fit(self, observations, *, start=None):
+        before = time.process_time()
+        done = self.estimator.fit(observations, start=start)
+        self.seconds += time.process_time() - before
+        return done
+
+
+@pytest.mark.parametrize(
+    ("estimator", "runs"), [(LowRankLeastSquares(), 1), (SoftImpute("universal"), 5)]
+)
+def test_a_band_costs_little_beyond_its_fits(estimator, runs):
+    """Less than a tenth of their processor time, in the median of the runs."""
+    source, shares = Synthetic.ratings(shape=(200, 200), rank=5, rng=0), []
+    error_band(SoftImpute(5.0), source.observe(500, rng=0))  # compiles what is not yet compiled
+    for run in range(runs):
+        seen, clocked = source.observe(12_000, rng=[11, run]), Clocked(estimator)
+        before = time.process_time()
+        error_band(clocked, seen)
+        shares.append((time.process_time() - before - clocked.seconds) / clocked.seconds)
+    tell("a band costs %.3f of its fits", np.median(shares))
+    assert np.median(shares) < 0.1
+
+
+def test_a_million_answers_are_judged_as_arrays():
+    """A band of a million answers takes less time than a loop over them would take thirty times."""
+    truth = np.zeros((400, 500))
+    few, many = asked(truth, 10_000, 0, scale=(-1, 1)), asked(truth, 1_000_000, 1, scale=(-1, 1))
+    done = SoftImpute(100.0).fit(few)
+
+    class Done:
+        def fit(self, observations, *, start=None):
+            return done
+
+    judged(Done(), few, bound="betting")
+    loop = seconds(lambda: sum(value * value for value in many.values.tolist()))
+    band = seconds(lambda: judged(Done(), many, bound="betting"))
+    evidence = judged(Done(), many, bound="betting").evidence
+    bound = seconds(lambda: BOUNDS["betting"]().of(evidence, ESTIMATES["residual"](evidence), 0.05))
+    tell("loop %.2f s, band %.2f s, estimate and bound %.2f s", loop, band, bound)
+    assert band < 30 * loop
+
+
+def seconds(work) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
