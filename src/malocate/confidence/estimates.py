@@ -143,6 +143,8 @@ def _between(evidence: Evidence) -> float:
     often than another; but its two draws' influences have the same sign. How much alike they
     are is seen at entries with two draws in one fold, which no training has made alike.
     """
+    if not evidence.scattered:
+        return 0.0
     weights, alike, pairs = [], 0.0, 0.0
     for fold in evidence.folds:
         units = fold.units

@@ -93,11 +93,16 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything that estimates and bounds of one segment's error are made from."""
+    """Everything that estimates and bounds of one segment's error are made from.
+
+    `scattered` tells whether the judges fell on their entries independently of each other, which
+    those that were chosen for being two at one entry did not.
+    """
 
     folds: Sequence[Judged]
     noise: Noise
     observations: Observations
+    scattered: bool = True
 
     @property
     def scale(self) -> tuple[float, float] | None:
