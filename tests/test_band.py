@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -149,7 +150,27 @@ def test_all_answers_are_judged_at_a_look_by_the_grid(source):
     waiting = error_band(SoftImpute(2.0), seen.take(slice(0, 200)), look=grid)
     assert math.isinf(waiting.upper)
     assert waiting.label == "approximate"
-    assert "first look comes at 300" in waiting.reason
+    assert "first look comes at 300 settled draws; 200 are" in waiting.reason
+
+
+def test_a_look_waits_for_its_draws(source):
+    grid, seen = Anytime(sizes=(500, 750)), source.observe(750, rng=2)
+    pending = seen.take([*range(500), 749])
+    assert error_band(SoftImpute(2.0), pending, look=grid).answers == 500
+    told = error_band(SoftImpute(2.0), pending, look=grid, settled=750)
+    assert (told.answers, told.delta) == (501, grid.delta_at(2))
+    assert told.certainty == 0.95
+    assert "With certainty 0.95" in str(told)
+
+
+def test_the_noise_takes_its_share_whatever_replicates_there_are():
+    """Else what is spent on the rest would depend on the data."""
+    rows, cols = np.divmod(np.arange(60), 10)
+    once = Observations(rows, cols, TRUTH[rows, cols], shape=TRUTH.shape, scale=SCALE)
+    settings = {"deliver": "ensemble", "check_uniform": False}
+    half = error_band(Fixed(OFF), once, delta=0.1, **settings)
+    whole = error_band(Fixed(OFF), once, delta=0.05, noise_variance=0.0, **settings)
+    assert half.upper == whole.upper
 
 
 def test_no_replicates_and_no_declared_noise():
@@ -275,10 +296,20 @@ class TestCertify:
 
     def test_the_noise_is_declared_or_re_asked_or_part_of_the_bound(self):
         later = rated(2000)
-        declared = certify(self.done(), later, noise_variance=0.01)
-        neither = certify(self.done(), later)
-        assert neither.upper == pytest.approx(declared.upper + 0.01, rel=1e-3)
+        declared = certify(self.done(), later, noise_variance=0.01, delta=0.05)
+        neither = certify(self.done(), later, delta=0.1)
+        assert neither.upper == pytest.approx(declared.upper + 0.01, rel=1e-9)
         assert "noise of an answer is part of it" in str(neither)
+
+    def test_later_answers_never_undo_it(self):
+        """Also where a draw is re-asked long after it was asked: no bet is taken back."""
+        fresh, again = rated(300), rated(300, replicates=60)
+        stream = Observations.concat([fresh, again.take(slice(300, 360))])
+        uppers = [
+            certify(self.done(), stream.take(slice(0, end))).upper for end in range(10, 361, 5)
+        ]
+        assert all(late <= early + 1e-12 for early, late in itertools.pairwise(uppers))
+        assert uppers[-1] < uppers[-12]  # the replicates have shown some noise
 
     def test_the_order_of_arrival_changes_nothing(self):
         later = rated(300, replicates=50, draws=np.arange(350))
@@ -310,6 +341,14 @@ class TestInterval:
         assert 0.87 < covered < 0.97
         assert 0.6 < inside.guarantee < 0.8
         assert "proven are" in inside.words
+
+    def test_nothing_is_proven_where_the_next_draw_is_another_kind_of_draw(self, seen):
+        settings = {"scheme": "once_vs_multi", "bound": "normal"}
+        once = error_band(SoftImpute(2.0), seen, **settings).interval(0, 0)
+        skewed = error_band(SoftImpute(2.0), seen.take(seen.rows < 20)).interval(0, 0)
+        for each in (once, skewed):
+            assert each.guarantee == 0.0
+            assert "nothing is proven" in each.words
 
     def test_one_fold_has_the_full_guarantee(self, seen):
         assert error_band(SoftImpute(2.0), seen, scheme="holdout").interval(0, 0).guarantee == 0.9

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from malocate.errors import InvalidInput, InvalidType, MalocateError, MissingDependency, TooLarge
 
 if TYPE_CHECKING:
-    from malocate.confidence.band import Band, error_band
+    from malocate.confidence.band import Band
     from malocate.confidence.frozen import certify
+    from malocate.confidence.judgement import error_band
     from malocate.confidence.schemes import CrossFit, HoldOut
     from malocate.confidence.spending import Anytime
     from malocate.estimators.base import Completion, Estimator, Status
@@ -72,7 +73,7 @@ _HOMES = {
     "Status": "malocate.estimators.base",
     "Synthetic": "malocate.sources",
     "certify": "malocate.confidence.frozen",
-    "error_band": "malocate.confidence.band",
+    "error_band": "malocate.confidence.judgement",
 }
 
 

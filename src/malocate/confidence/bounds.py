@@ -142,7 +142,7 @@ class Moment(Bound):
     @property
     def condition(self) -> str:
         """What must be true of the answers for the bound to hold."""
-        return f"squared misses v with E v² ≤ {self.kappa:g} (E v)²"
+        return f"squared misses v (weighted as drawn) with E v² ≤ {self.kappa:g} (E v)²"
 
     def _mean_square(self, evidence: Evidence, delta: float) -> float:
         each = delta / len(evidence.folds)
@@ -197,7 +197,7 @@ class Paper(Bound):
         if evidence.scale is None or not count:
             return math.inf
         half = (evidence.scale[1] - evidence.scale[0]) / 2
-        side = max(evidence.observations.shape)
+        side = max(2, *evidence.observations.shape)
         return max(0.0, estimate.value + 8 * half**2 * math.sqrt(math.log(side) / count))
 
 

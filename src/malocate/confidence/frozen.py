@@ -71,7 +71,7 @@ def certify(
     done = clipped(completion, scale)
     later = later.take(np.argsort(later.draws, kind="stable"))
     squares, variances = _in_draw_order(Judged(done, later))
-    spent = delta if noise_variance is not None or not len(variances) else delta / 2
+    spent = delta if noise_variance is not None else delta / 2
     upper = running_upper(squares, largest_miss(done, scale, later.mask), spent)
     noise, least, given = noise_variance or 0.0, noise_variance or 0.0, "the declared noise"
     if noise_variance is None:
@@ -86,12 +86,17 @@ def certify(
 
 
 def _in_draw_order(judged: Judged) -> tuple[Floats, Floats]:
-    """Give the squared miss of each fresh draw, and the variance within each re-asked one."""
-    values, origins = judged.answers.values, judged.answers.numbering.origins
-    _, unit, size = np.unique(origins, return_inverse=True, return_counts=True)
-    scatter = np.bincount(unit, (values - (np.bincount(unit, values) / size)[unit]) ** 2)
-    often = size >= 2
-    return judged.units.squares, scatter[often] / (size[often] - 1)
+    """Give the squared miss of each fresh draw, and the variance that each first replicate shows.
+
+    Neither is changed by what comes later, for bets have been made on it.
+    """
+    answers = judged.answers
+    fresh = answers.repeats < 0
+    repeated, first = np.unique(answers.repeats[~fresh], return_index=True)
+    _, before, at = np.intersect1d(answers.draws[fresh], repeated, return_indices=True)
+    again = first[at]
+    differences = answers.values[~fresh][again] - answers.values[fresh][before]
+    return judged.misses[fresh] ** 2, differences[np.argsort(again)] ** 2 / 2
 
 
 def _check(completion: Completion, later: Observations, noise_variance: float | None) -> None:

@@ -19,6 +19,10 @@ Floats = npt.NDArray[np.float64]
 Of = Literal["answer", "mean"]
 
 HALVINGS = 60
+MEANS = (
+    "approximate: about {:.0%} of the cells' means, if the fit's misses are spread like the "
+    "held-out answers' and every cell is as hard as the others"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +44,28 @@ class Interval:
 
 
 def interval(
-    evidence: Evidence, rows: npt.ArrayLike, cols: npt.ArrayLike, level: float, of: Of, error: float
+    evidence: Evidence,
+    rows: npt.ArrayLike,
+    cols: npt.ArrayLike,
+    level: float,
+    of: Of,
+    error: float,
+    trusted: bool,
 ) -> Interval:
-    """Give an interval at each pair of row and column; `error` is the estimated squared error."""
+    """Give an interval at each pair of row and column.
+
+    `error` is the estimated squared error; `trusted` tells whether the held-out answers are drawn
+    like the next one will be.
+    """
     check_share("level", level)
     if of not in ("answer", "mean"):
         raise InvalidInput(f"of is {of!r}; an interval is of the next 'answer' or of the 'mean'.")
     if not evidence.folds:
         raise InvalidInput("No answer was held out, so there is nothing to make intervals from.")
     build = _of_answer if of == "answer" else _of_mean
-    low, high, guarantee, words = build(evidence, rows, cols, level, error)
+    low, high, guarantee = build(evidence, rows, cols, level, error)
+    guarantee = guarantee if trusted and evidence.uniform else 0.0
+    words = _answer_words(level, guarantee) if of == "answer" else MEANS.format(level)
     if evidence.scale is not None:
         low, high = np.clip(low, *evidence.scale), np.clip(high, *evidence.scale)
     return Interval(low, high, guarantee, words)
@@ -57,7 +73,7 @@ def interval(
 
 def _of_answer(
     evidence: Evidence, rows: npt.ArrayLike, cols: npt.ArrayLike, level: float, _: float
-) -> tuple[Floats, Floats, float, str]:
+) -> tuple[Floats, Floats, float]:
     """CV+: each held-out miss, put on both sides of what the fit that made it says of the cell."""
     misses = [np.sort(_fresh_misses(fold)) for fold in evidence.folds]
     centres = np.array([fold.completion.predict(rows, cols) for fold in evidence.folds])
@@ -65,13 +81,12 @@ def _of_answer(
     place = math.ceil(level * (count + 1) - 1e-9)
     high = _placed(centres, misses, place)
     low = -_placed(-centres, misses, place)
-    guarantee = _guarantee(level, count, len(misses)) if evidence.uniform else 0.0
-    return low, high, guarantee, _answer_words(level, guarantee)
+    return low, high, _guarantee(level, count, len(misses))
 
 
 def _of_mean(
     evidence: Evidence, rows: npt.ArrayLike, cols: npt.ArrayLike, level: float, error: float
-) -> tuple[Floats, Floats, float, str]:
+) -> tuple[Floats, Floats, float]:
     """Shrink the held-out misses to the size that they would have without the noise."""
     misses = np.concatenate([_fresh_misses(fold) for fold in evidence.folds])
     square = float(np.mean(misses**2))
@@ -79,11 +94,7 @@ def _of_mean(
     half = share * float(np.quantile(misses, level, method="higher"))
     members = tuple(fold.completion for fold in evidence.folds)
     centre = Ensemble(members).predict(rows, cols)
-    words = (
-        f"approximate: about {level:.0%} of the cells' means, if the fit's misses are spread like "
-        "the held-out answers' and every cell is as hard as the others"
-    )
-    return centre - half, centre + half, 0.0, words
+    return centre - half, centre + half, 0.0
 
 
 def _fresh_misses(fold: Judged) -> Floats:
@@ -108,12 +119,11 @@ def _placed(centres: Floats, misses: list[Floats], place: int) -> Floats:
 
 
 def _guarantee(level: float, count: int, folds: int) -> float:
-    """Give the proven coverage: split conformal for one fold, CV+ for several."""
+    """Give the proven coverage: split conformal for one fold, CV+ for several of any sizes."""
     if folds == 1:
         return level
-    missed = 2 * (1 - level)
-    excess = min(2 * (1 - 1 / folds) / (count / folds + 1), (1 - folds / count) / (folds + 1))
-    return max(0.0, 1 - missed - excess)
+    excess = 2 * (folds - 1) * level / (count + folds)
+    return max(0.0, 1 - 2 * (1 - level) - excess)
 
 
 def _answer_words(level: float, guarantee: float) -> str:

@@ -48,8 +48,11 @@ class Noise:
 
     @property
     def share(self) -> float:
-        """The share of a chance of error that bounding the noise takes."""
-        return 0.0 if self.declared is not None or not self.entries else 0.5
+        """The share of a chance of error that bounding the noise takes.
+
+        It does not depend on what replicates there happen to be: that would be a look at data.
+        """
+        return 0.0 if self.declared is not None else 0.5
 
     def certified_lower(self, delta: float) -> float:
         """Give a bound from below that holds with a chance of 1 − delta; proven."""

@@ -41,6 +41,9 @@ class CrossFit:
     """Every fold judges the fit to all the others; the folds are fixed by each draw's number.
 
     `share` makes the folds smaller than an even split, so that the fits see nearly everything.
+
+    >>> CrossFit(folds=4, share=0.05)
+    CrossFit(folds=4, share=0.05)
     """
 
     folds: int = 5
@@ -71,7 +74,12 @@ class CrossFit:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """A share of the draws judges the fit to the rest: one fit a look."""
+    """A share of the draws judges the fit to the rest: one fit a look.
+
+    >>> answers = Observations([0] * 9, [0] * 9, range(9), shape=(1, 1))
+    >>> [len(part.judge) for part in HoldOut(0.2).parts(answers, "a salt", "")]
+    [1]
+    """
 
     share: float = 0.2
     name = "holdout"

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from malocate.errors import InvalidInput
 from malocate.estimators.settings import check_count, check_positive, check_share
 from malocate.problem import Observations
@@ -78,6 +80,17 @@ class Anytime:
         while number < last and self.size(number + 1) <= draws:
             number += 1
         return Look(number, self.size(number), self.delta_at(number)) if number else None
+
+
+def settled_draws(observations: Observations) -> int:
+    """Count the draws from number 0 on that all have an answer.
+
+    >>> settled_draws(Observations([0] * 3, [0] * 3, range(3), shape=(1, 1), draws=[0, 3, 1]))
+    2
+    """
+    numbers = np.sort(observations.draws)
+    gaps = np.flatnonzero(numbers != np.arange(len(numbers)))
+    return int(gaps[0]) if len(gaps) else len(numbers)
 
 
 def first_draws(observations: Observations, look: Look) -> Observations:
