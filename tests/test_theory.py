@@ -418,6 +418,10 @@ def test_a_million_answers_are_judged_as_arrays():
 
 
 def seconds(work) -> float:
-    before = time.process_time()
-    work()
-    return time.process_time() - before
+    """The processor time of the quickest of three tries."""
+    tries = []
+    for _ in range(3):
+        before = time.process_time()
+        work()
+        tries.append(time.process_time() - before)
+    return min(tries)
