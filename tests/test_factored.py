@@ -42,14 +42,15 @@ def test_descent_goes_on_where_single_precision_ends(cells):
         assert np.abs(gradient).max() < 1e-6  # single precision stands still near 1e-4
 
 
-def test_narrowing_keeps_the_fit_and_the_momentum(cells):
+def test_going_on_with_fewer_columns_keeps_the_fit(cells):
     descent = Descent(cells, *start(cells, 8), np.full(8, 3.0))
     descent.run(60, 0.0)
     u, values, v = balanced(descent.left, descent.right)
     kept = values > 1e-4 * values[0]
     assert 0 < np.count_nonzero(kept) < 8
     root, before = np.sqrt(values[kept]), descent.objective
-    descent.narrow(descent.right.T @ v[:, kept] / root, descent.left.T @ u[:, kept] / root)
+    turns = descent.right.T @ v[:, kept] / root, descent.left.T @ u[:, kept] / root
+    descent.go_on_from(u[:, kept] * root, v[:, kept] * root, turns)
     assert descent.left.shape == (40, np.count_nonzero(kept))
     assert descent.objective == pytest.approx(before, rel=1e-6)
     descent.run(20, 0.0)

@@ -39,6 +39,7 @@ FINAL_ROUNDS = 6
 MOST_ROUNDS = 24
 STANDSTILL = 1e-14
 STANDING_LOOKS = 20
+POLISH_STEPS = 3
 EMPTY = 1e-4
 """Columns whose singular value is below this share of the largest may be dropped."""
 
@@ -88,6 +89,7 @@ class _Solver:
         self.standing, self.lowest = 0, math.inf
         self.rounds = FINAL_ROUNDS
         self.count = FIRST_DIRECTIONS
+        self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
         self.found: Floats | None = None  # right directions that the last look left out
 
     def begin(self, start: tuple[Floats, Floats] | None) -> None:
@@ -136,6 +138,10 @@ class _Solver:
         steps = STAGE_STEPS if crowded or not final else CHECK_STEPS
         self._descend(min(steps, max_steps - self.steps), final)
         self._drop_empty()
+        if final:
+            self._polish()
+            if self.trace is not None:
+                self.trace(self.left, self.right)
         self.count = min(2 * self.count, MOST_DIRECTIONS) if crowded else max(grown, FEW_DIRECTIONS)
         if final:
             self._look(self.count, self.rounds)
@@ -204,10 +210,53 @@ class _Solver:
             kept |= pull >= 0.999 * self.level
         self.bases = (u[:, kept], v[:, kept])
         if np.count_nonzero(kept) < self.left.shape[1]:
-            root = np.sqrt(values[kept])
-            turns = self.right.T @ self.bases[1] / root, self.left.T @ self.bases[0] / root
-            self.descent.narrow(*turns)
-            self.left, self.right = self.descent.left, self.descent.right
+            self._turn(self.bases, values[kept], self._turns(self.bases, values[kept]))
+
+    def _polish(self) -> None:
+        """Move the singular values and how the directions pair up, by proximal steps.
+
+        Directions that come into being or go grow and shrink slowly as columns of factors; as
+        singular values they move at once, and those that should be zero are.
+        """
+        u, values, v = balanced(self.left, self.right)
+        if len(values) == 0:
+            return
+        best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
+        lowest = self._objective_of(u, best, v)
+        for _ in range(POLISH_STEPS):
+            pull = u.T @ (self._residual_of(self.misses) @ v)
+            step = 1 / self.curvature
+            trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
+            value = self._objective_of(u, trial, v)
+            if value > lowest:
+                self.curvature *= 1.5
+                break
+            best, lowest = trial, value
+        kept = best.values > 0.0
+        self.bases = u @ best.left[:, kept], v @ best.right[:, kept]
+        to_left, to_right = self._turns((u, v), values)
+        turns = to_left @ best.left[:, kept], to_right @ best.right[:, kept]
+        self._turn(self.bases, best.values[kept], turns)
+
+    def _turns(self, bases: tuple[Floats, Floats], values: Floats) -> tuple[Floats, Floats]:
+        """Give what turns the factors in hand into balanced ones with these bases."""
+        root = np.sqrt(values)
+        return self.right.T @ bases[1] / root, self.left.T @ bases[0] / root
+
+    def _turn(
+        self, bases: tuple[Floats, Floats], values: Floats, turns: tuple[Floats, Floats]
+    ) -> None:
+        root = np.sqrt(values)
+        self.descent.go_on_from(bases[0] * root, bases[1] * root, turns)
+        self.left, self.right = self.descent.left, self.descent.right
+
+    def _objective_of(self, u: Floats, core: _Core, v: Floats) -> float:
+        self.misses = self.cells.targets - fitted(self.cells, u @ core.matrix, v)
+        loss = float(self.cells.weights @ self.misses**2)
+        return 0.5 * loss + self.level * float(core.values.sum())
+
+    def _residual_of(self, misses: Floats) -> sparse.csr_matrix:
+        return self.cells.matrix(self.cells.weights * misses)
 
     def _residual(self) -> sparse.csr_matrix:
         self.misses = self.cells.targets - fitted(self.cells, self.left, self.right)
@@ -224,7 +273,7 @@ class _Solver:
     def _certify(self) -> None:
         """Raise the dual bound; the norm itself is computed only where it can decide."""
         lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
-        least = (1 - self.tol) * self.objective
+        least = (1 - 0.98 * self.tol) * self.objective
         if self.certified or self._dual_at(lower) < least:
             return
         enough = max(lower, self.penalty / self._scale_for(least))
@@ -251,3 +300,20 @@ class _Solver:
     def _moments(self) -> tuple[float, float]:
         weighted = self.cells.weights * self.misses
         return float(weighted @ self.cells.targets), float(weighted @ self.misses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Core:
+    """A small matrix between two bases, with its singular value decomposition."""
+
+    matrix: Floats
+    left: Floats
+    values: Floats
+    right: Floats
+
+    @classmethod
+    def shrunken(cls, matrix: Floats, by: float) -> _Core:
+        """Take so much off every singular value, down to zero."""
+        left, values, right = np.linalg.svd(matrix)
+        values = np.maximum(values - by, 0.0)
+        return cls((left * values) @ right, left, values, right.T)

@@ -76,15 +76,16 @@ class Descent:
         self.ridge = np.append(self.ridge, np.full(left.shape[1], self.ridge[-1]))
         self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
-    def narrow(self, left: Floats, right: Floats) -> None:
-        """Go over to fewer columns, ``self.left @ left`` and ``self.right @ right``.
+    def go_on_from(self, left: Floats, right: Floats, turns: tuple[Floats, Floats]) -> None:
+        """Go over to other factors; the momentum is turned along, ``momentum @ turn`` each.
 
-        The momentum is kept: the products should lose next to nothing of the fit.
+        All columns must have the same ridge.
         """
-        self._before = (self._before[0] @ left, self._before[1] @ right)
-        self.left, self.right = self.left @ left, self.right @ right
-        self.ridge = self.ridge[: left.shape[1]]
-        self.objective = _objective(self.cells, self.left, self.right, self.ridge)
+        moves = (self.left - self._before[0]) @ turns[0], (self.right - self._before[1]) @ turns[1]
+        self.left, self.right = left, right
+        self._before = (left - moves[0], right - moves[1])
+        self.ridge = np.full(left.shape[1], self.ridge[0])
+        self.objective = _objective(self.cells, left, right, self.ridge)
 
     def run(self, steps: int, tol: float, cg_steps: int = CG_STEPS) -> bool:
         """Take up to `steps` steps; true once two in a row gain less than `tol`, or none can."""
