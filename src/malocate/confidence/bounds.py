@@ -158,6 +158,7 @@ class Skew(Bound):
 
     name = "skew"
     judges = frozenset({"residual", "pairs"})
+    unseen = False
 
     def _mean_square(self, evidence: Evidence, delta: float) -> float:
         squares = np.concatenate([fold.units.squares for fold in evidence.folds])
@@ -239,9 +240,9 @@ def check_honest(bound: Bound, kind: str, whole: bool, observations: Observation
         )
     if not whole and not bound.unseen:
         raise InvalidInput(
-            f"bound={bound.name!r} would certify the error at entries that the fit has not seen "
-            "as if it were that of the whole matrix. Take scheme='crossfit' or 'holdout', or a "
-            "bound that certifies nothing: 'paper', 'normal' or 'skew'."
+            f"bound={bound.name!r} would take the error at entries that the fit has not seen for "
+            "that of the whole matrix, and draws at one entry for independent. Take "
+            "scheme='crossfit' or 'holdout', or bound='paper' or 'normal'."
         )
 
 
