@@ -7,7 +7,7 @@ READY := .venv/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench docs clean
+.PHONY: help demo test test-slow lint format bench coverage docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ format: $(READY) ## Put the code into the common style
 
 bench: $(READY) ## Measure against the peers (each in an environment of its own)
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+coverage: $(READY) ## Simulate campaigns and write docs/coverage.md: how often the bands hold
+	$(BIN)/python benchmarks/folds.py $(ARGS)
+	$(BIN)/python benchmarks/bands.py $(ARGS)
 
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -24,7 +24,15 @@ import numpy as np
 import tables
 from threadpoolctl import threadpool_limits
 
-from malocate import Anytime, Band, LowRankLeastSquares, Observations, SoftImpute, error_band
+from malocate import (
+    Anytime,
+    Band,
+    Estimator,
+    LowRankLeastSquares,
+    Observations,
+    SoftImpute,
+    error_band,
+)
 from malocate.confidence.bounds import BOUNDS, Bound
 from malocate.confidence.estimates import ESTIMATES
 
@@ -33,9 +41,9 @@ LOOKS, FIRST, LAST = 50, 250, 5000
 SIZES = tuple(sorted({round(FIRST * (LAST / FIRST) ** (i / (LOOKS - 1))) for i in range(LOOKS)}))
 SHOWN = (500, 1500, 5000)  # answers at which single looks are reported
 EVERY = 10  # each draw of this number re-asks the one before
-ESTIMATORS = {
-    "SoftImpute": SoftImpute("universal"),
-    "LowRankLeastSquares": LowRankLeastSquares(tune="local"),
+ESTIMATORS: dict[str, tuple[Estimator, str]] = {
+    "SoftImpute": (SoftImpute("universal"), "crossfit"),
+    "LowRankLeastSquares": (LowRankLeastSquares(tune="local"), "holdout"),
 }
 
 Noise = Callable[[np.random.Generator, np.ndarray], np.ndarray]
@@ -50,7 +58,7 @@ class World:
     ratings: bool = False
     alike: float = 0.0  # correlation of a replicate's error with its draw's
     estimators: tuple[str, ...] = ("SoftImpute",)
-    runs: int = 100
+    runs: int = 60
     bounds: tuple[str, ...] = ("skew", "normal", "moment")
     pace: int = 2  # of all sizes, each of this number is looked at
 
@@ -105,7 +113,7 @@ ON_A_SCALE = ("betting", "bernstein", "hoeffding", "skew", "normal", "moment", "
 WORLDS = (
     World(
         "ratings 1–5", _steady(0.5), ratings=True, bounds=ON_A_SCALE,
-        estimators=("SoftImpute", "LowRankLeastSquares"), pace=1,
+        estimators=("SoftImpute", "LowRankLeastSquares"), pace=1, runs=100,
     ),
     World("normal, σ = .1", _steady(0.1)),
     World("normal, σ = 1", _steady(1.0)),
@@ -139,7 +147,7 @@ def campaign(world: World, estimator: str, seed: int, looks: int) -> list[dict[s
     records = {name: Record() for name in world.bounds}
     with threadpool_limits(1):
         for number, size in enumerate(world.sizes[:looks], 1):
-            band = look(ESTIMATORS[estimator], answers.take(slice(0, size)), band)
+            band = look(estimator, answers.take(slice(0, size)), band)
             error = float(np.mean((band.ensemble.dense() - truth) ** 2))
             for name, record in records.items():
                 judge(record, BOUNDS[name](), band, error, number, grid)
@@ -147,9 +155,10 @@ def campaign(world: World, estimator: str, seed: int, looks: int) -> list[dict[s
     return [key | {"bound": name} | record.row() for name, record in records.items()]
 
 
-def look(estimator: Any, seen: Observations, before: Band | None) -> Band:
-    settings = {"deliver": "ensemble", "bound": "normal", "check_uniform": False}
-    return error_band(estimator, seen, start=before, **settings)
+def look(name: str, seen: Observations, before: Band | None) -> Band:
+    estimator, scheme = ESTIMATORS[name]
+    settings: dict[str, Any] = {"deliver": "ensemble", "bound": "normal", "check_uniform": False}
+    return error_band(estimator, seen, scheme=scheme, start=before, **settings)
 
 
 def judge(
@@ -180,6 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few campaigns with few looks")
     parser.add_argument("--anew", action="store_true", help="forget earlier rows")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--summary", action="store_true", help="only write the page anew")
     chosen = parser.parse_args()
     path = tables.folder(chosen.quick) / "coverage.csv"
@@ -188,13 +198,13 @@ def main() -> None:
     todo = [job for job in jobs(chosen.quick) if (job[0].name, *job[1:3]) not in known]
     if not chosen.summary:
         os.environ["NUMBA_NUM_THREADS"] = "1"
-        with ProcessPoolExecutor(os.cpu_count()) as pool:
+        with ProcessPoolExecutor(chosen.jobs) as pool:
             for count, done in enumerate(as_completed([pool.submit(*_call(job)) for job in todo])):
                 rows += [row | tables.machine() for row in done.result()]
                 if count % 10 == 9 or count == len(todo) - 1:
                     tables.write(path, sorted(rows, key=_order))
     if not chosen.quick:
-        bands_page.write(tables.read(path))
+        bands_page.write(tables.read(path), tables.read(tables.RESULTS / "folds.csv"))
 
 
 def _call(job: tuple[World, str, int, int]) -> tuple[Any, ...]:

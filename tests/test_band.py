@@ -244,7 +244,101 @@ def test_draws_that_were_not_uniform_are_not_certified():
     assert band.audit.words in band.reason
 
 
-@pytest.mark.parametrize(("estimator", "data"), [(5, rated()), (Fixed(OFF), [1, 2])])
+def test_probabilities_that_are_all_the_same_are_audited_like_none():
+    seen = asked(TRUTH, 400, 0, scale=SCALE)
+    half = seen.take(seen.rows < 6)
+    columns = (half.rows, half.cols, half.values)
+    stated = np.full(len(half), np.float32(1 / 120))
+    told = Observations(*columns, shape=(12, 10), scale=SCALE, probability=stated)
+    band = error_band(Fixed(OFF), told)
+    assert band.bound.name == "betting"
+    assert band.label == "approximate"
+    assert band.audit.failed == error_band(Fixed(OFF), half).audit.failed != []
+
+
+def test_a_map_may_give_the_fits_back_in_any_order_but_must_give_all():
+    seen = rated()
+    usual = error_band(Memoriser(), seen)
+    turned = error_band(Memoriser(), seen, map=lambda fit, jobs: map(fit, jobs[::-1]))
+    assert (turned.estimate, turned.upper) == (usual.estimate, usual.upper)
+    with pytest.raises(InvalidInput, match="map gave 5 of 6 fits"):
+        error_band(Memoriser(), seen, map=lambda fit, jobs: map(fit, jobs[:5]))
+
+
+@pytest.mark.parametrize("scheme", ["halves", "once_vs_multi"])
+def test_no_warm_start_where_answers_change_sides(scheme):
+    settings = {"scheme": scheme, "bound": "normal"}
+    before = error_band(Fixed(OFF), rated(200), **settings)
+    with pytest.raises(InvalidInput, match="change sides between looks"):
+        error_band(Fixed(OFF), rated(400), start=before, **settings)
+
+
+def test_refusals_that_depend_on_the_row_withdraw_the_label():
+    seen = rated(600)
+    silent = (seen.rows < 3) & (np.arange(600) % 3 > 0)
+    answered, lost = seen.take(~silent), (seen.rows[silent], seen.cols[silent])
+    band = error_band(Fixed(OFF), answered, unanswered=lost)
+    assert band.label == "approximate"
+    assert "response" in [check.name for check in band.audit.failed]
+
+
+def test_an_estimator_must_complete_the_matrix_it_was_asked_about():
+    class Other:
+        def fit(self, observations, *, start=None):
+            return Fixed(np.zeros((5, 5))).fit(asked(np.zeros((5, 5)), 1, 0))
+
+    class Nothing:
+        def fit(self, observations, *, start=None):
+            return None
+
+    with pytest.raises(InvalidInput, match="must complete the matrix"):
+        error_band(Other(), rated())
+    with pytest.raises(InvalidType, match="must give a Completion"):
+        error_band(Nothing(), rated())
+
+
+def test_a_noise_that_the_scale_does_not_allow_is_refused():
+    with pytest.raises(InvalidInput, match="cannot vary by more than 9"):
+        error_band(Fixed(OFF), rated(), noise_variance=10.0)
+
+
+def test_every_infinite_bound_has_a_reason_and_no_certificate():
+    few = asked(TRUTH, 12, 0, replicates=3)
+    for settings in ({"bound": "moment"}, {"bound": "normal", "estimate": "two_phase"}):
+        band = error_band(Fixed(OFF), few, scheme=CrossFit(2), **settings)
+        assert math.isinf(band.upper)
+        assert band.reason
+        assert band.label == "approximate"
+
+
+def test_given_names_what_the_estimate_rests_on():
+    pairs = error_band(Fixed(OFF), rated(), estimate="pairs", noise_variance=0.3)
+    assert "independent errors of repeated answers" in pairs.given
+    assert "declared noise" not in pairs.given
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scheme": 5},
+        {"scheme": CrossFit},
+        {"bound": ["skew"]},
+        {"estimate": ["residual"]},
+        {"look": 5},
+        {"settled": 100},
+        {"look": Anytime(), "settled": "all"},
+        {"noise_variance": "a"},
+        {"start": 5},
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_a_sentence(settings):
+    with pytest.raises((InvalidInput, InvalidType)):
+        error_band(Fixed(OFF), rated(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data"), [(5, rated()), (SoftImpute, rated()), (Fixed(OFF), [1, 2])]
+)
 def test_wrong_types_are_refused(estimator, data):
     with pytest.raises(InvalidType, match="error_band was given"):
         error_band(estimator, data)
@@ -302,6 +396,19 @@ class TestCertify:
         assert neither.upper == pytest.approx(declared.upper + 0.01, rel=1e-9)
         assert "noise of an answer is part of it" in str(neither)
 
+    def test_it_is_audited(self):
+        half = rated(400).take(rated(400).rows < 6)
+        found = certify(self.done(), half)
+        assert found.label == "approximate"
+        assert found.audit.words in str(found)
+
+    def test_labels_must_agree(self):
+        labels = (list("abcdefghijkl"), list("0123456789"))
+        done = Fixed(OFF).fit(asked(TRUTH, 9, 0, labels=labels))
+        assert certify(done, rated(50, labels=labels)).label == "certified"
+        with pytest.raises(InvalidInput, match="in another order"):
+            certify(done, rated(50, labels=(labels[0][::-1], labels[1])))
+
     def test_later_answers_never_undo_it(self):
         """Also where a draw is re-asked long after it was asked: no bet is taken back."""
         fresh, again = rated(300), rated(300, replicates=60)
@@ -324,6 +431,7 @@ class TestCertify:
             (asked(TRUTH[:5], 50, 0, scale=SCALE), {}, "same matrix"),
             (rated(50), {"delta": 2}, "between 0 and 1"),
             (rated(50), {"noise_variance": -1}, "0 or more"),
+            (rated(50), {"noise_variance": 50}, "cannot vary by more than 9"),
         ],
     )
     def test_bad_input_is_refused(self, later, settings, words):
@@ -372,6 +480,13 @@ class TestInterval:
         place = math.ceil(0.8 * (len(ends) + 1))
         high = band.interval(4, 5, level=0.8).high
         assert high == pytest.approx(min(5.0, sorted(ends)[place - 1]), abs=1e-9)
+
+    def test_an_estimate_below_zero_does_not_make_the_mean_certain(self):
+        exact = Fixed(TRUTH)
+        bands = [error_band(exact, rated(200, rng), bound="normal", salt=rng) for rng in range(9)]
+        below = next(band for band in bands if band.estimate < 0)
+        low, high = below.interval(0, 0, of="mean")
+        assert high > low
 
     def test_too_few_answers_give_the_whole_scale(self):
         seen = rated(12)

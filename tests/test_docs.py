@@ -78,6 +78,15 @@ def test_measured_tables_on_a_page_are_those_of_the_committed_rows(page, monkeyp
     assert any(paragraph.startswith("| ") for paragraph in paragraphs)
 
 
+def test_the_coverage_report_is_that_of_the_committed_rows(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    written, tables = (importlib.import_module(name) for name in ("bands_page", "tables"))
+    rows, folds = (tables.read(tables.RESULTS / f"{name}.csv") for name in ("coverage", "folds"))
+    shown = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    assert shown == written.page(rows, folds)
+    assert {row["bound"] for row in rows} == set(written.ORDER)
+
+
 def test_the_version_is_the_same_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == malocate.__version__

@@ -24,7 +24,7 @@ def band(seen, estimator=None, **settings):
 def averaged(runs: int, **settings) -> tuple[float, float]:
     """The mean of the estimates over fresh data, and its standard error."""
     found = [
-        band(asked(TRUTH, 400, [1, run]), salt=run, **settings).estimate for run in range(runs)
+        band(asked(TRUTH, 800, [1, run]), salt=run, **settings).estimate for run in range(runs)
     ]
     return float(np.mean(found)), float(np.std(found)) / np.sqrt(runs)
 
@@ -104,6 +104,19 @@ def test_standard_errors_are_those_of_repetition(estimate, side, least, most):
     spread = np.std([each.estimate for each in done])
     said = np.sqrt(np.mean([each.se**2 for each in done]))
     assert least < said / spread < most
+
+
+def test_few_pairs_do_not_look_certain():
+    """A fold with a single pair does not differ from its own mean, and says nothing by that."""
+    truth = np.random.default_rng(0).standard_normal((50, 50))
+    off = truth + 0.4 * np.random.default_rng(1).standard_normal((50, 50))
+    few = [asked(truth, 500, [5, run]) for run in range(250)]
+    done = [band(seen, Fixed(off), estimate="pairs", salt=run) for run, seen in enumerate(few)]
+    done = [each for each in done if np.isfinite(each.se)]
+    spread = np.std([each.estimate for each in done])
+    assert np.sqrt(np.mean([each.se**2 for each in done])) > 0.7 * spread
+    assert min(each.se for each in done) > 0
+    assert np.isinf(band(few[0], Fixed(off), estimate="two_phase").se)
 
 
 def test_a_permutation_of_the_answers_changes_nothing():

@@ -53,9 +53,21 @@ def test_a_look_judges_draws_by_their_number_not_by_when_they_were_answered():
         ({"sizes": (5, 5)}, InvalidInput, "must rise"),
         ({"sizes": ()}, InvalidInput, "one at least"),
         ({"sizes": (5.5,)}, InvalidType, "whole number"),
+        ({"sizes": 5}, InvalidType, "list of whole numbers"),
         ({"first": 2, "ratio": 1.1}, InvalidInput, "second would not be larger"),
     ],
 )
 def test_bad_grids_are_refused(settings, kind, words):
     with pytest.raises(kind, match=words):
         Anytime(**settings)
+
+
+def test_a_grid_without_end_does_not_overflow():
+    grid = Anytime()
+    assert grid.size(5000) == 2**63 - 1
+    with pytest.raises(InvalidInput, match="at least 1"):
+        grid.delta_at(0)
+    with pytest.raises(InvalidInput, match="no look 9"):
+        Anytime(sizes=(5, 6)).delta_at(9)
+    with pytest.raises(InvalidType, match="whole number"):
+        grid.reached("all")

@@ -15,10 +15,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from stand_ins import Fixed, Memoriser, Shrunken, asked
+from stand_ins import Fixed, Memoriser, Shrunken, Started, asked
 
 from malocate import (
     Anytime,
+    InvalidInput,
     LowRankLeastSquares,
     Observations,
     ProjectedLeastSquares,
@@ -153,9 +154,18 @@ class TestWarmStarts:
             stream, band = asked(truth, 600, [3, run], noise=1.0), None
             for size in range(50, 601, 50):
                 seen = stream.take(slice(0, size))
-                band = judged(Shrunken(0.3), seen, salt=run, start=band, **settings)
+                band = self.look(seen, band, salt=run, **settings)
             found.append(band.estimate - target(band, truth, seen))
         return found
+
+    def look(self, seen, before, **settings):
+        """Go on from the last look; through the back door where the front one is shut."""
+        if settings.get("scheme") != "once_vs_multi":
+            return judged(Shrunken(0.3), seen, start=before, **settings)
+        with pytest.raises(InvalidInput, match="change sides between looks"):
+            judged(Shrunken(0.3), seen, start=judged(Shrunken(0.3), seen, **settings), **settings)
+        start = None if before is None else before.ensemble.members[0]
+        return judged(Started(start), seen, **settings)
 
     def test_inside_their_fold_they_leak_nothing(self):
         assert abs(off_by(self.misses(lambda band, truth, _: error_of(band, truth)))) < 4

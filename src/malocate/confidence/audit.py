@@ -17,6 +17,7 @@ from malocate.confidence.counts import (
     pooled,
     smallest,
 )
+from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.problem import Observations, checks
 from malocate.problem.arrays import Floats, Int32s, Int64s
@@ -171,9 +172,8 @@ class _Fresh:
 
     @property
     def weights(self) -> Floats | None:
-        """Give 1 / (cells × chance) of each draw, where chances were stated."""
-        chances = self.answers.probability
-        return None if chances is None else 1 / (self.answers.n_askable * chances)
+        """Give the weight of each draw, where chances were stated that differ."""
+        return draw_weights(self.answers)
 
     def along(self, side: int) -> Int32s:
         """Give the row (side 0) or the column (side 1) of each draw."""

@@ -106,4 +106,5 @@ class Band:
         the interval's `guarantee` is that number. For the mean it is approximate.
         """
         trusted = self.folding.scheme.whole and (self.audit is None or self.audit.passed)
-        return intervals.interval(self.evidence, rows, cols, level, of, self.estimate, trusted)
+        error = max(self.estimate, self.se if math.isfinite(self.se) else 0.0)
+        return intervals.interval(self.evidence, rows, cols, level, of, error, trusted)

@@ -18,7 +18,7 @@ from scipy import stats
 from malocate.confidence import betting, tails
 from malocate.confidence.estimates import Estimate
 from malocate.confidence.evidence import Evidence
-from malocate.confidence.noise import draw_weights
+from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput
 from malocate.estimators.settings import check_positive
 from malocate.problem import Observations
@@ -138,6 +138,8 @@ class Moment(Bound):
 
     def __post_init__(self) -> None:
         check_positive("kappa", self.kappa)
+        if self.kappa < 1:
+            raise InvalidInput(f"kappa is {self.kappa!r}; E v² is never below (E v)²: at least 1.")
 
     @property
     def condition(self) -> str:
@@ -207,14 +209,19 @@ BOUNDS: dict[str, type[Bound]] = {
 }
 
 
-def bound_of(bound: str | Bound, observations: Observations) -> Bound:
-    """Give the bound of a name; "auto" is `betting` where there is a scale, else `skew`."""
+def bound_of(bound: str | Bound, observations: Observations, whole: bool) -> Bound:
+    """Give the bound of a name; "auto" is `betting` where there is a scale, else `skew`.
+
+    Where the judges do not speak for the `whole` matrix it is `normal`.
+    """
     if isinstance(bound, Bound):
         return bound
+    if bound == "auto" and not whole:
+        return Normal()
     if bound == "auto":
         ranged = observations.scale is not None and draw_weights(observations) is None
         return Betting() if ranged else Skew()
-    if bound not in BOUNDS:
+    if not isinstance(bound, str) or bound not in BOUNDS:
         raise InvalidInput(f"bound is {bound!r}; choose from auto, {', '.join(BOUNDS)}.")
     return BOUNDS[bound]()
 

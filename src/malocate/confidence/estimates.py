@@ -19,6 +19,9 @@ from malocate.errors import InvalidInput
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 
+FEWEST_PAIRED = 30
+"""Entries with pairs from which on a slope is fitted to them; with fewer it fits their noise."""
+
 LEAST_SHARE = 0.2
 """Share of the clustered variance that is kept whatever a correction says."""
 
@@ -56,9 +59,10 @@ def pairs(evidence: Evidence) -> Estimate:
     found = [fold.pairs for fold in evidence.folds if len(fold.pairs)]
     if not found:
         return unknown("pairs")
-    mean, influence = _mean_of_means([each.products for each in found])
+    mean, influence = _mean_of_means([each.products for each in found], pooled=True)
     cells = np.concatenate([each.cells for each in found])
-    error = _standard_error([Influence(cells, influence)]) if len(cells) > 1 else math.inf
+    enough = len(np.unique(cells)) > 1
+    error = _standard_error([Influence(cells, influence)]) if enough else math.inf
     return Estimate("pairs", mean - evidence.ambiguity, error)
 
 
@@ -68,14 +72,14 @@ def two_phase(evidence: Evidence) -> Estimate:
     The pairs are those within a fold: others were trained on.
     """
     found = [fold.pairs for fold in evidence.folds if len(fold.pairs)]
-    if sum(map(len, found)) < 3:
+    cells = np.concatenate([np.zeros(0, dtype=np.int64), *(each.cells for each in found)])
+    if len(np.unique(cells)) < FEWEST_PAIRED:
         return unknown("two_phase")
-    of_products, products = _mean_of_means([each.products for each in found])
-    of_squares, squares = _mean_of_means([each.squares for each in found])
+    of_products, products = _mean_of_means([each.products for each in found], pooled=True)
+    of_squares, squares = _mean_of_means([each.squares for each in found], pooled=True)
     spread = float(squares @ squares)
     slope = float(squares @ products) / spread if spread > 0.0 else 0.0
     mean, draws = _mean_square(evidence)
-    cells = np.concatenate([each.cells for each in found])
     influences = [Influence(cells, products - slope * squares)]
     influences.append(Influence(draws.cells, slope * draws.values))
     value = of_products + slope * (mean - of_squares) - evidence.ambiguity
@@ -90,7 +94,7 @@ ESTIMATES: dict[str, Callable[[Evidence], Estimate]] = {
 
 def estimate_of(kind: str) -> Callable[[Evidence], Estimate]:
     """Give the estimate of a name."""
-    if kind not in ESTIMATES:
+    if not isinstance(kind, str) or kind not in ESTIMATES:
         raise InvalidInput(f"estimate is {kind!r}; choose from {', '.join(ESTIMATES)}.")
     return ESTIMATES[kind]
 
@@ -115,12 +119,18 @@ def _mean_square(evidence: Evidence) -> tuple[float, Influence]:
     return mean, Influence(np.concatenate([units.cells for units in folds]), influence)
 
 
-def _mean_of_means(samples: Sequence[Floats]) -> tuple[float, Floats]:
-    """Give the mean of the samples' means, and how much each value moves it."""
-    means = [float(sample.mean()) for sample in samples]
+def _mean_of_means(samples: Sequence[Floats], pooled: bool = False) -> tuple[float, Floats]:
+    """Give the mean of the samples' means, and how much each value moves it.
+
+    Where samples are small, `pooled` measures by the mean of all and allows for its own error:
+    a sample of one does not differ from its own mean.
+    """
+    means, count = [float(sample.mean()) for sample in samples], sum(map(len, samples))
+    middles = [float(np.concatenate(samples).mean())] * len(samples) if pooled else means
+    stretch = math.sqrt(count / (count - 1)) if pooled and count > 1 else 1.0
     parts = [
-        (sample - mean) / (len(samples) * len(sample))
-        for sample, mean in zip(samples, means, strict=True)
+        stretch * (sample - middle) / (len(samples) * len(sample))
+        for sample, middle in zip(samples, middles, strict=True)
     ]
     return float(np.mean(means)), np.concatenate(parts)
 

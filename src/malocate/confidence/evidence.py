@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.confidence.ensemble import ambiguity, largest_miss
-from malocate.confidence.noise import Noise, draw_weights
+from malocate.confidence.noise import Noise
+from malocate.confidence.weights import draw_weights
 from malocate.estimators.base import Completion
 from malocate.problem import Observations
 

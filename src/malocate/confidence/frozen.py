@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from malocate.confidence.audit import Audit, audit
+from malocate.confidence.band import Label
 from malocate.confidence.betting import running_lower, running_upper
+from malocate.confidence.checks import check_alike, check_noise
 from malocate.confidence.ensemble import clipped, largest_miss
 from malocate.confidence.evidence import Judged
-from malocate.confidence.noise import draw_weights
+from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion
 from malocate.estimators.settings import check_share
@@ -24,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 class Certificate:
     """A bound on a frozen completion's mean squared error that may be read at any time.
 
-    With a chance of at least 1 − delta it holds at every number of later answers at once.
+    With a chance of at least 1 − delta it holds at every number of later answers at once. `label`
+    is "certified", or "approximate" where the audit found that draws were not uniform.
     """
 
     upper: float
@@ -34,14 +38,17 @@ class Certificate:
     delta: float
     given: str
     completion: Completion
-    label = "certified"
+    label: Label
+    audit: Audit | None
 
     def __str__(self) -> str:
-        """Say it in one sentence."""
+        """Say it in a sentence or two."""
+        warning = self.audit.words if self.audit is not None and not self.audit.passed else ""
         return (
-            f"With {1 - self.delta:.1%} certainty the root mean squared error is at most "
-            f"{math.sqrt(self.upper):.4g}, by {self.answers:,} later answers; given {self.given}."
-        )
+            f"With certainty {1 - self.delta:.4g} ({self.label}) the root mean squared error is "
+            f"at most {math.sqrt(self.upper):.4g}, by {self.answers:,} later answers. "
+            f"Given {self.given}. {warning}"
+        ).rstrip()
 
 
 def certify(
@@ -50,6 +57,7 @@ def certify(
     *,
     delta: float = 0.05,
     noise_variance: float | None = None,
+    check_uniform: bool = True,
 ) -> Certificate:
     """Bound the error of a completion by answers that it was not made from.
 
@@ -82,7 +90,10 @@ def certify(
             given = "nothing more; the noise of an answer is part of it, for no draw was re-asked"
     estimate = float(squares.mean()) - noise if len(squares) else math.inf
     given = f"uniform draws, answers on the scale, {given}"
-    return Certificate(max(0.0, upper - least), estimate, noise, len(later), delta, given, done)
+    audited = audit(later) if check_uniform else None
+    label: Label = "certified" if audited is None or audited.passed else "approximate"
+    bound = max(0.0, upper - least)
+    return Certificate(bound, estimate, noise, len(later), delta, given, done, label, audited)
 
 
 def _in_draw_order(judged: Judged) -> tuple[Floats, Floats]:
@@ -104,11 +115,7 @@ def _check(completion: Completion, later: Observations, noise_variance: float | 
         raise InvalidType(f"certify was given {type(completion).__name__}, not a Completion.")
     if not isinstance(later, Observations):
         raise InvalidType(f"later is {type(later).__name__}; it must be Observations.")
-    if completion.shape != later.shape:
-        raise InvalidInput(
-            f"The completion has shape {completion.shape} and the later answers have shape "
-            f"{later.shape}; judge a completion by answers about the same matrix."
-        )
+    check_alike(completion, later)
     if later.scale is None:
         raise InvalidInput(
             "certify needs to know between which values an answer can lie: declare the scale of "
@@ -119,5 +126,4 @@ def _check(completion: Completion, later: Observations, noise_variance: float | 
             "certify needs draws that were uniform; these have probabilities of their own. Draw "
             "the later answers uniformly, or take error_band(…, bound='moment')."
         )
-    if noise_variance is not None and not 0.0 <= noise_variance < math.inf:
-        raise InvalidInput(f"noise_variance is {noise_variance!r}; it must be 0 or more.")
+    check_noise(noise_variance, later.scale)

@@ -60,7 +60,7 @@ def interval(
     check_share("level", level)
     if of not in ("answer", "mean"):
         raise InvalidInput(f"of is {of!r}; an interval is of the next 'answer' or of the 'mean'.")
-    if not evidence.folds:
+    if not any(len(_fresh_misses(fold)) for fold in evidence.folds):
         raise InvalidInput("No answer was held out, so there is nothing to make intervals from.")
     build = _of_answer if of == "answer" else _of_mean
     low, high, guarantee = build(evidence, rows, cols, level, error)

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from malocate.confidence.audit import Audit, audit
 from malocate.confidence.band import Band, Deliver, Folding
 from malocate.confidence.bounds import Bound, bound_of, check_honest
+from malocate.confidence.checks import check_fit, check_noise, check_request
 from malocate.confidence.ensemble import Ensemble, clipped, distance
 from malocate.confidence.estimates import Estimate, estimate_of
 from malocate.confidence.evidence import Evidence, Judged
-from malocate.confidence.noise import Noise, draw_weights, replicate_noise
+from malocate.confidence.noise import Noise, replicate_noise
 from malocate.confidence.schemes import Part, Scheme, scheme_of
 from malocate.confidence.spending import Anytime, first_draws, settled_draws
+from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion, Estimator
-from malocate.estimators.settings import check_count, check_share
 from malocate.problem import Observations
 
-Job = tuple[Estimator, Observations, Completion | None]
-Map = Callable[[Callable[[Job], Completion], list[Job]], Iterable[Completion]]
+Job = tuple[int, Estimator, Observations, Completion | None]
+Done = tuple[int, Completion]
+Map = Callable[[Callable[[Job], Done], list[Job]], Iterable[Done]]
 
 
 def error_band(
@@ -38,6 +40,7 @@ def error_band(
     deliver: Deliver = "refit",
     look: Anytime | None = None,
     settled: int | None = None,
+    unanswered: tuple[ArrayLike, ArrayLike] | None = None,
     start: Band | None = None,
     salt: int | str = 0,
     segment: str = "",
@@ -56,7 +59,9 @@ def error_band(
     - `look`: a grid of sizes (`Anytime`), which makes the bounds of all looks hold at once;
       a look is taken once its draws are settled.
     - `settled`: how many draws, from number 0 on, have been answered, refused or given up; by
-      default those that were answered without a gap.
+      default those that were answered without a gap. Take each look once: answers that come in
+      later count at the next.
+    - `unanswered`: (rows, columns) of the draws that were refused or given up, for the audit.
     - `start`: the band of an earlier look at the same segment, for warm starts in each fold.
     - `salt`, `segment`: keys of the hash that gives each draw its fold for ever.
     - `map`: how to run the fits, such as a process pool's `map`.
@@ -70,18 +75,20 @@ def error_band(
     >>> bool(error <= band.upper), band.label
     (True, 'certified')
     """
-    _check(estimator, observations, delta, deliver)
-    _check_noise(noise_variance)
+    check_request(estimator, observations, delta, deliver)
+    check_noise(noise_variance, observations.scale)
     folding, judge = Folding(scheme_of(scheme), salt, segment), estimate_of(estimate)
-    chosen = bound_of(bound, observations)
+    chosen = bound_of(bound, observations, folding.scheme.whole)
     check_honest(chosen, estimate, folding.scheme.whole, observations)
     seen, spent, reason = _looked_at(observations, delta, look, settled)
     parts = [] if reason else folding.scheme.parts(seen, salt, segment)
-    fits, refit = _fitted(estimator, seen, parts, deliver, _starts(start, folding, deliver), map)
+    starts = _starts(start, folding, deliver)
+    fits, refit = _fitted(estimator, seen, parts, deliver, starts, map)
     judged = [Judged(done, part.judge) for done, part in zip(fits, parts, strict=True)]
     evidence = Evidence(judged, _noise(seen, noise_variance), seen, folding.scheme.whole)
     verdict = _verdict(evidence, judge, chosen, folding.scheme, spent)
-    band = _delivered(evidence, verdict, refit, folding, check_uniform)
+    audited = audit(seen, unanswered=unanswered) if check_uniform else None
+    band = _delivered(evidence, verdict, refit, folding, audited)
     certainty = 1 - (delta if look is None else look.delta)
     return replace(band, delta=spent, certainty=certainty, reason=reason or band.reason)
 
@@ -102,15 +109,19 @@ def _looked_at(
 ) -> tuple[Observations, float, str]:
     """Give the answers that are judged, the chance of error, and why none are where none are."""
     if look is None:
+        if settled is not None:
+            raise InvalidInput("settled counts draws for a look; give the grid: look=Anytime(…).")
         return observations, delta, ""
-    if settled is not None:
-        check_count("settled", settled, least=0)
+    if not isinstance(look, Anytime):
+        raise InvalidType(f"look is {look!r}; it must be a grid of sizes, Anytime(…).")
     draws = settled_draws(observations) if settled is None else settled
     reached = look.reached(draws)
-    if reached is None:
-        words = f"The first look comes at {look.size(1):,} settled draws; {draws:,} are."
-        return observations.take(slice(0, 0)), look.delta_at(1), words
-    return first_draws(observations, reached), reached.delta, ""
+    if reached is not None:
+        return first_draws(observations, reached), reached.delta, ""
+    words = f"The first look comes at {look.size(1):,} settled draws; {draws:,} are"
+    if settled is None and draws < len(observations):
+        words += f": draw {draws:,} has no answer. If it is over, say settled="
+    return observations.take(slice(0, 0)), look.delta_at(1), f"{words}."
 
 
 def _fitted(
@@ -125,14 +136,27 @@ def _fitted(
     trains = [part.train for part in parts]
     trains += [seen] if deliver == "refit" or not parts else []
     starts = starts if len(starts) == len(trains) else [None] * len(trains)
-    jobs = [(estimator, train, start) for train, start in zip(trains, starts, strict=True)]
-    fits = [clipped(done, seen.scale) for done in map(_fit, jobs)]
+    each = zip(range(len(trains)), trains, starts, strict=True)
+    jobs = [(place, estimator, train, start) for place, train, start in each]
+    fits = _in_order(map(_fit, jobs), len(jobs))
+    fits = [clipped(check_fit(done, seen.shape), seen.scale) for done in fits]
     return fits[: len(parts)], fits[-1] if len(fits) > len(parts) else None
 
 
-def _fit(job: Job) -> Completion:
-    estimator, train, start = job
-    return estimator.fit(train, start=start)
+def _fit(job: Job) -> Done:
+    place, estimator, train, start = job
+    return place, estimator.fit(train, start=start)
+
+
+def _in_order(done: Iterable[Done], count: int) -> list[Completion]:
+    """Give the fits in the order of their jobs: a map may hand them back in any."""
+    fits = dict(done)
+    if set(fits) != set(range(count)):
+        raise InvalidInput(
+            f"map gave {len(fits)} of {count} fits; it must run the function on every job and "
+            "give back every result, as the builtin map does."
+        )
+    return [fits[place] for place in range(count)]
 
 
 def _starts(band: Band | None, folding: Folding, deliver: Deliver) -> list[Completion | None]:
@@ -148,18 +172,14 @@ def _starts(band: Band | None, folding: Folding, deliver: Deliver) -> list[Compl
             "start is a band with other folds (scheme, salt or segment differ): its fits have "
             "seen answers that are to judge now. Keep scheme, salt and segment, or pass start=None."
         )
+    if not folding.scheme.permanent:
+        raise InvalidInput(
+            f"With scheme={folding.scheme.name!r} answers change sides between looks, so the "
+            "earlier fits may have seen what is to judge now. Pass start=None."
+        )
     starts: list[Completion | None] = list(band.ensemble.members)
     refit = band.completion if isinstance(band.completion, Completion) else None
     return [*starts, refit] if deliver == "refit" else starts
-
-
-def _check_noise(declared: Any) -> None:
-    if declared is None:
-        return
-    if isinstance(declared, bool) or not isinstance(declared, Real):
-        raise InvalidType(f"noise_variance is {declared!r}; it must be a number, or None.")
-    if not 0.0 <= float(declared) < math.inf:
-        raise InvalidInput(f"noise_variance is {declared!r}; it must be 0 or more, and finite.")
 
 
 def _noise(seen: Observations, declared: float | None) -> Noise:
@@ -193,7 +213,10 @@ def _verdict(
         )
     elif math.isinf(estimate.value):
         reason = "Too few entries were asked twice within a fold."
-    return _Verdict(estimate, bound, upper, kind in bound.proven and scheme.whole, reason)
+    if math.isinf(upper) and not reason:
+        reason = f"There are too few answers for the bound {bound.name!r}."
+    proven = kind in bound.proven and scheme.whole and math.isfinite(upper)
+    return _Verdict(estimate, bound, upper, proven, reason)
 
 
 def _delivered(
@@ -201,14 +224,13 @@ def _delivered(
     verdict: _Verdict,
     refit: Completion | None,
     folding: Folding,
-    check_uniform: bool,
+    audited: Audit | None,
 ) -> Band:
     """Carry the bound over to what is delivered, and put everything into words."""
     fits = [fold.completion for fold in evidence.folds]
     ensemble = Ensemble(tuple(fits or filter(None, [refit])))
     mask = evidence.observations.mask
     away = distance(refit, ensemble.members, mask) if refit is not None else 0.0
-    audited = audit(evidence.observations) if check_uniform else None
     warning = audited.words if audited is not None and not audited.passed else ""
     return Band(
         estimate=verdict.estimate.value,
@@ -233,27 +255,14 @@ def _delivered(
 
 def _given(evidence: Evidence, verdict: _Verdict, scheme: Scheme, audited: Audit | None) -> str:
     """Say what the bound rests on."""
-    draws = "uniform draws" if evidence.uniform else "draws with the stated probabilities"
+    draws = (
+        "uniform draws" if evidence.uniform else "draws with the stated probabilities, none zero"
+    )
     parts = [draws + ("" if audited is not None else " (not audited)"), verdict.bound.condition]
-    if evidence.noise.declared is not None:
+    if verdict.estimate.kind == "residual" and evidence.noise.declared is not None:
         parts.append("the declared noise variance")
     elif evidence.noise.entries:
         parts.append("independent errors of repeated answers")
     if not scheme.whole:
         parts.append("an error at unseen entries like that at all")
     return ", ".join(filter(None, parts))
-
-
-def _check(estimator: Any, observations: Any, delta: float, deliver: str) -> None:
-    check_share("delta", delta)
-    if not isinstance(estimator, Estimator):
-        raise InvalidType(
-            f"error_band was given {estimator!r} as its estimator; it takes one with a `fit`, "
-            "such as LowRankLeastSquares()."
-        )
-    if not isinstance(observations, Observations):
-        raise InvalidType(
-            f"error_band was given {type(observations).__name__}; it takes Observations."
-        )
-    if deliver not in ("refit", "ensemble"):
-        raise InvalidInput(f"deliver is {deliver!r}; choose 'refit' or 'ensemble'.")

@@ -103,11 +103,3 @@ def _grouped(
     cells = observations.rows[first].astype(np.int64) * observations.shape[1]
     cells += observations.cols[first]
     return scatter[often] / (size[often] - 1), cells[often], weights[first][often]
-
-
-def draw_weights(observations: Observations) -> Floats | None:
-    """Give 1 / (askable cells · probability) for each draw; none where all draws were uniform."""
-    if observations.probability is None:
-        return None
-    weights = 1.0 / (observations.n_askable * observations.probability)
-    return None if np.allclose(weights, 1.0, rtol=1e-9) else weights

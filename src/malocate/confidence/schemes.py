@@ -31,6 +31,11 @@ class Scheme(Protocol):
         """Whether the judged error is that of all entries, seen by the fit or not."""
         ...
 
+    @property
+    def permanent(self) -> bool:
+        """Whether a draw that trains a part once never judges it later."""
+        ...
+
     def parts(self, observations: Observations, salt: int | str, segment: str, /) -> list[Part]:
         """Cut the answers into parts."""
         ...
@@ -49,6 +54,7 @@ class CrossFit:
     folds: int = 5
     share: float | None = None
     name = "crossfit"
+    permanent = True
     whole = True
 
     def __post_init__(self) -> None:
@@ -83,6 +89,7 @@ class HoldOut:
 
     share: float = 0.2
     name = "holdout"
+    permanent = True
     whole = True
 
     def __post_init__(self) -> None:
@@ -99,6 +106,7 @@ class Halves:
     """The first half of the draws trains, the second judges: the paper's algorithm."""
 
     name = "halves"
+    permanent = False
     whole = True
 
     def parts(self, observations: Observations, *_: int | str) -> list[Part]:
@@ -115,6 +123,7 @@ class OnceVsMulti:
     """
 
     name = "once_vs_multi"
+    permanent = False
     whole = False
 
     def parts(self, observations: Observations, *_: int | str) -> list[Part]:
@@ -136,9 +145,9 @@ def scheme_of(scheme: str | Scheme) -> Scheme:
     >>> scheme_of("crossfit")
     CrossFit(folds=5, share=None)
     """
-    if not isinstance(scheme, str):
+    if not isinstance(scheme, str) and hasattr(scheme, "parts") and not isinstance(scheme, type):
         return scheme
-    if scheme not in SCHEMES:
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise InvalidInput(f"scheme is {scheme!r}; choose from {', '.join(SCHEMES)}.")
     return SCHEMES[scheme]()
 

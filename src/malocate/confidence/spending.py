@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from malocate.errors import InvalidInput
+from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.settings import check_count, check_positive, check_share
 from malocate.problem import Observations
+
+LARGEST = 2**63 - 1
+"""More draws than anybody asks."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,15 @@ class Anytime:
         """Give the number of draws that a look judges; looks are counted from 1."""
         check_count("number", number)
         if self.sizes is None:
-            return math.ceil(self.first * self.ratio ** (number - 1) - 1e-9)
+            power = (number - 1) * math.log(self.ratio)
+            return math.ceil(self.first * math.exp(power) - 1e-6) if power < 40 else LARGEST
         if number > len(self.sizes):
             raise InvalidInput(f"There is no look {number}: the grid has {len(self.sizes)} sizes.")
         return self.sizes[number - 1]
 
     def delta_at(self, number: int) -> float:
         """Give the chance of error that a look at one segment may spend."""
+        self.size(number)
         return self.delta / (self.segments * number * (number + 1))
 
     def reached(self, draws: int) -> Look | None:
@@ -75,6 +82,7 @@ class Anytime:
 
         A draw is settled once it was answered, refused or given up.
         """
+        check_count("draws", draws, least=0)
         number = 0
         last = math.inf if self.sizes is None else len(self.sizes)
         while number < last and self.size(number + 1) <= draws:
@@ -103,7 +111,9 @@ def first_draws(observations: Observations, look: Look) -> Observations:
     return observations.take(observations.draws < look.size)
 
 
-def _rising(sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _rising(sizes: Any) -> tuple[int, ...]:
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise InvalidType(f"sizes are {sizes!r}; give a list of whole numbers.")
     sizes = tuple(sizes)
     for size in sizes:
         check_count("sizes", size)
