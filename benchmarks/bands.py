@@ -58,7 +58,7 @@ class World:
     ratings: bool = False
     alike: float = 0.0  # correlation of a replicate's error with its draw's
     estimators: tuple[str, ...] = ("SoftImpute",)
-    runs: int = 60
+    runs: int = 40
     bounds: tuple[str, ...] = ("skew", "normal", "moment")
     pace: int = 2  # of all sizes, each of this number is looked at
 

@@ -30,7 +30,7 @@ from malocate import (
     error_band,
 )
 
-SEEDS = 10
+SEEDS = 5
 FIRST_SEED = 880_000
 CUTS = {
     "5 folds of 20 %": CrossFit(5),
