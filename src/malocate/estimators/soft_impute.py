@@ -92,7 +92,7 @@ class SoftImpute:
         with pinned():
             entries = observations.entries
             centre = fit_centre(entries, self.centre)
-            cells = centred_cells(entries, centre)
+            cells = Cells.above(entries, centre)
             factors = None if start is None else factors_above(centre, start)
             return self._complete(observations, cells, centre, factors)
 
@@ -164,11 +164,6 @@ def _status(solved: nuclear.Solution, tol: float, *, clipped: bool) -> Status:
     if solved.gap <= tol:
         return Status.CLIPPED if clipped else Status.CONVERGED
     return Status.STALLED if solved.stalled else Status.OUT_OF_STEPS
-
-
-def centred_cells(entries: Entries, centre: Centre) -> Cells:
-    """Take the centre off the entries' mean answers."""
-    return Cells.from_entries(entries, entries.means - centre.at(entries.rows, entries.cols))
 
 
 def universal_penalty(entries: Entries, cells: Cells) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from malocate.estimators.centring import Centre
 from malocate.problem import Entries
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +58,13 @@ class Cells:
         weights = entries.visits.astype(np.float64)
         targets = np.asarray(entries.means if targets is None else targets, dtype=np.float64)
         return cls(entries.shape, entries.indptr, entries.rows, entries.cols, weights, targets)
+
+    @classmethod
+    def above(cls, entries: Entries, centre: Centre) -> Cells:
+        """Take the centre off the entries' mean answers."""
+        if centre.kind == "none":
+            return cls.from_entries(entries)
+        return cls.from_entries(entries, entries.means - centre.at(entries.rows, entries.cols))
 
     def __len__(self) -> int:
         """Count the cells."""

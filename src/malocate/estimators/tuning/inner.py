@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.centring import Centre, CentreKind, fit_centre
+from malocate.estimators.centring import CentreKind, fit_centre
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
@@ -82,7 +82,7 @@ class Fold:
     @cached_property
     def walk(self) -> Walk:
         """The walks over the entries outside the fold."""
-        return Walk(centred_cells(self._others(), self._centre), self._grid, self._cap)
+        return Walk(Cells.above(self._others(), self._centre), self._grid, self._cap)
 
     def losses(self, place: Place) -> Floats:
         """Give the squared errors at a place, one per entry of the fold, times its visits."""
@@ -138,8 +138,3 @@ class Panel:
     def pairs(self, place: Place) -> list[Pair]:
         """Give each fold's factors at a place."""
         return [fold.walk.at(place) for fold in self.folds]
-
-
-def centred_cells(entries: Entries, centre: Centre) -> Cells:
-    """Take the centre off the entries' mean answers."""
-    return Cells.from_entries(entries, entries.means - centre.at(entries.rows, entries.cols))

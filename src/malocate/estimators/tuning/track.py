@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from malocate.estimators.centring import Centre, CentreKind, fit_centre
+from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import Factors, balanced, descend
 from malocate.estimators.tuning import search
-from malocate.estimators.tuning.inner import MOST, Panel, Split, centred_cells
+from malocate.estimators.tuning.inner import MOST, Panel, Split
 from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
 
@@ -55,7 +56,7 @@ class Track:
         """Take the centre off; a rank or ridge that is not None is settled, not searched."""
         entries = split.entries
         centre = fit_centre(entries, kind)
-        cells = centred_cells(entries, centre)
+        cells = Cells.above(entries, centre)
         grid = Grid.of(cells, ridge or 0.0)
         cap = largest_rank(entries) if rank is None else min(rank, *entries.shape)
         if np.max(np.abs(cells.targets)) <= NEGLIGIBLE * np.max(np.abs(entries.means)):
