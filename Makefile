@@ -36,6 +36,7 @@ bench: $(READY) ## Measure against the peers (each in an environment of its own)
 
 coverage: $(READY) ## Simulate campaigns and write docs/coverage.md: how often the bands hold
 	$(BIN)/python benchmarks/folds.py $(ARGS)
+	$(BIN)/python benchmarks/widths.py $(ARGS)
 	$(BIN)/python benchmarks/bands.py $(ARGS)
 
 docs: $(READY) ## Build the documentation into site/

@@ -204,7 +204,7 @@ def main() -> None:
                 if count % 10 == 9 or count == len(todo) - 1:
                     tables.write(path, sorted(rows, key=_order))
     if not chosen.quick:
-        bands_page.write(tables.read(path), tables.read(tables.RESULTS / "folds.csv"))
+        bands_page.write()
 
 
 def _call(job: tuple[World, str, int, int]) -> tuple[Any, ...]:

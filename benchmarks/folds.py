@@ -30,7 +30,7 @@ from malocate import (
     error_band,
 )
 
-SEEDS = 5
+SEEDS = 3
 FIRST_SEED = 880_000
 CUTS = {
     "5 folds of 20 %": CrossFit(5),
