@@ -299,7 +299,10 @@ def student(band) -> float:
 
 
 def deviations(estimator, truth, noise, n, runs, **settings) -> dict[str, float]:
-    """How far each estimate strays from what it judges: its deviation over repetitions."""
+    """How far each estimate strays from what it judges: its deviation over repetitions.
+
+    Infinitely far where it could not be made every time: `two_phase` asks for many pairs.
+    """
     misses: dict = {kind: [] for kind in ESTIMATES}
     for run in range(runs):
         seen = asked(truth, n, [8, run], noise=noise)
@@ -308,7 +311,8 @@ def deviations(estimator, truth, noise, n, runs, **settings) -> dict[str, float]
         error = error_unseen(band, truth, seen) if once else error_of(band, truth)
         for kind, estimate in ESTIMATES.items():
             misses[kind].append(estimate(band.evidence).value - error)
-    found = {kind: float(np.std(each)) for kind, each in misses.items()}
+    made = {kind: bool(np.isfinite(each).all()) for kind, each in misses.items()}
+    found = {kind: float(np.std(misses[kind])) if made[kind] else math.inf for kind in misses}
     tell("%s, n = %d, error %.3f: %s", settings, n, error, found)
     return found
 
