@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from malocate.estimators.projected import ProjectedLeastSquares
     from malocate.estimators.soft_impute import SoftImpute
     from malocate.estimators.square_root_lasso import SquareRootLasso
-    from malocate.problem import Observations
+    from malocate.problem import Loss, Observations, Segment
     from malocate.sources import Synthetic
 
 __version__ = "0.1.0"
@@ -42,12 +42,14 @@ __all__ = [
     "HoldOut",
     "InvalidInput",
     "InvalidType",
+    "Loss",
     "LowRankLeastSquares",
     "MalocateError",
     "MissingDependency",
     "Observations",
     "OnlineLeastSquares",
     "ProjectedLeastSquares",
+    "Segment",
     "SoftImpute",
     "SquareRootLasso",
     "Status",
@@ -64,10 +66,12 @@ _HOMES = {
     "CrossFit": "malocate.confidence.schemes",
     "Estimator": "malocate.estimators.base",
     "HoldOut": "malocate.confidence.schemes",
+    "Loss": "malocate.problem",
     "LowRankLeastSquares": "malocate.estimators.low_rank",
     "Observations": "malocate.problem",
     "OnlineLeastSquares": "malocate.estimators.online",
     "ProjectedLeastSquares": "malocate.estimators.projected",
+    "Segment": "malocate.problem",
     "SoftImpute": "malocate.estimators.soft_impute",
     "SquareRootLasso": "malocate.estimators.square_root_lasso",
     "Status": "malocate.estimators.base",

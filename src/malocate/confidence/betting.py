@@ -21,8 +21,8 @@ import numpy.typing as npt
 from numba import njit
 from scipy.optimize import brentq
 
-from malocate.estimators.settings import check_share
 from malocate.problem.arrays import Floats
+from malocate.problem.settings import check_share
 
 BOLDEST = 0.95  # the share of the wealth that the boldest fixed bet can lose on one value
 BOLDEST_LEARNT = 0.75

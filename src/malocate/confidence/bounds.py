@@ -20,8 +20,8 @@ from malocate.confidence.estimates import Estimate
 from malocate.confidence.evidence import Evidence
 from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput
-from malocate.estimators.settings import check_positive
 from malocate.problem import Observations
+from malocate.problem.settings import check_positive
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion, Estimator
-from malocate.estimators.settings import check_share
 from malocate.problem import Observations
 from malocate.problem.checks import a
+from malocate.problem.settings import check_share
 
 
 def check_noise(declared: Any, scale: tuple[float, float] | None) -> None:

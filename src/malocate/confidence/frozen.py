@@ -17,8 +17,8 @@ from malocate.confidence.evidence import Judged
 from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion
-from malocate.estimators.settings import check_share
 from malocate.problem import Observations
+from malocate.problem.settings import check_share
 
 Floats = npt.NDArray[np.float64]
 

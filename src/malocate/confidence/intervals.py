@@ -13,7 +13,7 @@ import numpy.typing as npt
 from malocate.confidence.ensemble import Ensemble
 from malocate.confidence.evidence import Evidence, Judged
 from malocate.errors import InvalidInput
-from malocate.estimators.settings import check_share
+from malocate.problem.settings import check_share
 
 Floats = npt.NDArray[np.float64]
 Of = Literal["answer", "mean"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from malocate.errors import InvalidInput
-from malocate.estimators.settings import check_count, check_share
 from malocate.problem import Observations
+from malocate.problem.settings import check_count, check_share
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from malocate.errors import InvalidInput, InvalidType
-from malocate.estimators.settings import check_count, check_positive, check_share
 from malocate.problem import Observations
+from malocate.problem.settings import check_count, check_positive, check_share
 
 LARGEST = 2**63 - 1
 """More draws than anybody asks."""

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from malocate.estimators.settings import check_share
 from malocate.problem.arrays import Floats
+from malocate.problem.settings import check_share
 
 
 def moment_factor(count: int, kappa: float, delta: float) -> float:

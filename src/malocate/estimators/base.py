@@ -16,8 +16,8 @@ import numpy.typing as npt
 from malocate.errors import InvalidInput, InvalidType, TooLarge
 from malocate.estimators import storage
 from malocate.estimators.centring import Centre
-from malocate.estimators.settings import check_count
 from malocate.problem import Observations, checks
+from malocate.problem.settings import check_count
 
 if TYPE_CHECKING:
     import pandas

@@ -23,12 +23,12 @@ from malocate.errors import InvalidInput
 from malocate.estimators.base import Completion, Memory, Status, check_start, empty_completion
 from malocate.estimators.centring import CentreKind, check_kind
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import check_count, check_positive
 from malocate.estimators.tuning import search
 from malocate.estimators.tuning.inner import Split
 from malocate.estimators.tuning.ridge_path import NOWHERE, Pair, Place
 from malocate.estimators.tuning.track import Track
 from malocate.problem import Observations
+from malocate.problem.settings import check_count, check_positive
 
 Floats = npt.NDArray[np.float64]
 

@@ -44,8 +44,8 @@ from malocate.estimators.base import (
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import check_count, check_share
 from malocate.problem import Entries, Observations
+from malocate.problem.settings import check_count, check_share
 
 Floats = npt.NDArray[np.float64]
 

@@ -23,14 +23,14 @@ from malocate.estimators.convex import nuclear
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.spectrum import largest_singular_value
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import (
+from malocate.problem import Entries, Observations
+from malocate.problem.settings import (
     check_count,
     check_positive,
     check_several,
     check_share,
     check_switch,
 )
-from malocate.problem import Entries, Observations
 
 PenaltyRule = Literal["universal", "fancyimpute"]
 

@@ -23,8 +23,8 @@ from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
 from malocate.estimators.convex.splitting import Start, solve, zero_solution
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.threads import pinned
-from malocate.estimators.settings import check_count, check_positive, check_share, check_switch
 from malocate.problem import Entries, Observations
+from malocate.problem.settings import check_count, check_positive, check_share, check_switch
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Checks of the estimators' settings: one sentence for each way to go wrong."""
+"""Checks of settings: one sentence for each way to go wrong."""
 
 from __future__ import annotations
 

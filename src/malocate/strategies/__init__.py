@@ -1,0 +1,1 @@
+"""Strategies: where to ask next."""
