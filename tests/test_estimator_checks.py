@@ -21,7 +21,8 @@ from malocate import (
 )
 from malocate.estimators.base import check_start, empty_completion
 from malocate.estimators.centring import Centre, CentreKind
-from malocate.testing import EstimatorChecks, low_rank_answers
+from malocate.testing import EstimatorChecks
+from malocate.testing.estimators import low_rank_answers
 
 
 class TestSoftImpute(EstimatorChecks):

@@ -1,17 +1,8 @@
-"""Checks that every estimator must pass, ours and yours; they run under pytest.
-
-    from malocate.testing import EstimatorChecks
-
-    class TestMine(EstimatorChecks):
-        estimator = MyEstimator(rank=3)
-
-Each check is a method whose name says what must hold. Nothing here imports pytest.
-"""
+"""What every estimator must do: a class of checks to derive from."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import tempfile
 from pathlib import Path
@@ -24,8 +15,7 @@ from malocate.errors import InvalidInput
 from malocate.estimators.base import Completion, Estimator
 from malocate.problem import Observations
 from malocate.sources import Synthetic
-
-__all__ = ["EstimatorChecks"]
+from malocate.testing.settings import SettingsChecks
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +24,7 @@ N_ANSWERS = 260
 LABELS = [f"row {i}" for i in range(SHAPE[0])], [f"column {j}" for j in range(SHAPE[1])]
 
 
-class EstimatorChecks:
+class EstimatorChecks(SettingsChecks):
     """What any estimator must do; derive from it, name the class `Test…` and set `estimator`.
 
     The flags say what else the estimator promises, and switch on the checks of it:
@@ -264,30 +254,6 @@ class EstimatorChecks:
             _check_completion(done, shape)
             _check_completion(self.make().fit(answers, start=done), shape)
 
-    # settings
-
-    def test_settings_are_fixed_when_it_is_made(self) -> None:
-        estimator = self.make()
-        for name in _settings(estimator):
-            try:
-                setattr(estimator, name, getattr(estimator, name))
-            except AttributeError:
-                continue
-            raise AssertionError(f"the setting {name!r} can be changed")
-
-    def test_equal_settings_are_equal_and_hash_alike(self) -> None:
-        estimator = self.make()
-        for twin in (copy.deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):
-            assert twin == estimator
-            assert hash(twin) == hash(estimator)
-            assert repr(twin) == repr(estimator)
-
-    def test_it_reads_as_its_settings(self) -> None:
-        estimator = self.make()
-        text = repr(estimator)
-        assert text.startswith(type(estimator).__name__)
-        assert all(name in text for name in _settings(estimator))
-
 
 def low_rank_answers(*, rng: int = 4, labels: Any = None) -> Observations:
     """Give 260 noisy answers, repeats among them, on a matrix of 14 by 9 and rank 2.
@@ -323,9 +289,3 @@ def _check_close(
 ) -> None:
     scale = np.abs(two.dense()).max()
     np.testing.assert_allclose(one.dense()[where], two.dense()[where], rtol=0, atol=tol * scale)
-
-
-def _settings(estimator: object) -> list[str]:
-    if dataclasses.is_dataclass(estimator):
-        return [each.name for each in dataclasses.fields(estimator)]
-    return list(vars(estimator))
