@@ -71,3 +71,15 @@ def test_a_grid_without_end_does_not_overflow():
         Anytime(sizes=(5, 6)).delta_at(9)
     with pytest.raises(InvalidType, match="whole number"):
         grid.reached("all")
+
+
+def test_sizes_may_grow_by_a_step():
+    grid = Anytime(first=100, step=40)
+    assert [grid.size(number) for number in (1, 2, 3)] == [100, 140, 180]
+    assert grid.reached(99) is None
+    assert [grid.reached(draws).number for draws in (100, 139, 140, 180)] == [1, 1, 2, 3]
+
+
+def test_a_grid_that_steps_spends_no_more_than_delta():
+    grid = Anytime(delta=0.05, first=10, step=1, segments=3)
+    assert 3 * sum(grid.delta_at(number) for number in range(1, 5000)) < 0.05

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -188,20 +188,46 @@ class Normal(Bound):
 
 @dataclass(frozen=True)
 class Paper(Bound):
-    """The paper's bound with its constants, R̂ + 8 A² √(log d / N); for reproduction."""
+    """The paper's bound with its constants, R̂ + 8 A² √(log d / N); for reproduction.
 
+    Answers lie between −A and A: `largest`, else half the length of the declared scale, else the
+    largest answer seen, which then is a guess. With ``by="delta"`` log(1/δ) takes the place of
+    log d, as in the paper's (ε, δ) setting.
+    """
+
+    largest: float | None = None
+    by: Literal["dimension", "delta"] = "dimension"
     name = "paper"
     judges = frozenset({"pairs"})
-    needs_scale = True
 
-    def of(self, evidence: Evidence, estimate: Estimate, delta: float) -> float:  # noqa: ARG002
-        """Bound the fold average's mean squared error; the paper has no delta."""
+    def __post_init__(self) -> None:
+        if self.largest is not None:
+            check_positive("largest", self.largest)
+        if self.by not in ("dimension", "delta"):
+            raise InvalidInput(f"by is {self.by!r}; choose 'dimension' or 'delta'.")
+
+    @property
+    def condition(self) -> str:
+        """What must be true of the answers for the bound to hold."""
+        return "answers no larger than the paper's A"
+
+    def of(self, evidence: Evidence, estimate: Estimate, delta: float) -> float:
+        """Bound the fold average's mean squared error."""
         count = sum(len(fold.pairs) for fold in evidence.folds)
-        if evidence.scale is None or not count:
+        if not count:
             return math.inf
-        half = (evidence.scale[1] - evidence.scale[0]) / 2
         side = max(2, *evidence.observations.shape)
-        return max(0.0, estimate.value + 8 * half**2 * math.sqrt(math.log(side) / count))
+        logarithm = math.log(side if self.by == "dimension" else 1 / delta)
+        widest = 8 * self._reach(evidence) ** 2 * math.sqrt(logarithm / count)
+        return max(0.0, estimate.value + widest)
+
+    def _reach(self, evidence: Evidence) -> float:
+        """Give the paper's A."""
+        if self.largest is not None:
+            return float(self.largest)
+        if evidence.scale is not None:
+            return (evidence.scale[1] - evidence.scale[0]) / 2
+        return float(np.abs(evidence.observations.values).max(initial=0.0))
 
 
 BOUNDS: dict[str, type[Bound]] = {

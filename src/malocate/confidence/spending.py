@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,7 +35,7 @@ class Anytime:
     Look s of a segment judges its first `size(s)` draws, by draw number, and spends
     delta / (segments · s · (s + 1)). All bounds of all looks at all segments then hold together
     with a chance of at least 1 − delta, whatever was allocated and whenever one stops. The
-    sizes are `sizes`, or grow from `first` by `ratio`.
+    sizes are `sizes`, or grow from `first` by adding `step`, or else by the factor `ratio`.
 
     >>> grid = Anytime(delta=0.05, segments=2, first=200, ratio=1.5)
     >>> [grid.size(number) for number in (1, 2, 3)]
@@ -48,6 +49,7 @@ class Anytime:
     first: int = 100
     ratio: float = 1.25
     sizes: tuple[int, ...] | None = None
+    step: int | None = None
 
     def __post_init__(self) -> None:
         check_share("delta", self.delta)
@@ -56,6 +58,8 @@ class Anytime:
         check_positive("ratio", self.ratio)
         if self.sizes is not None:
             object.__setattr__(self, "sizes", _rising(self.sizes))
+        elif self.step is not None:
+            check_count("step", self.step)
         elif self.first * (self.ratio - 1) < 1:
             raise InvalidInput(
                 f"The sizes begin at {self.first} and grow by the ratio {self.ratio}: the second "
@@ -65,6 +69,8 @@ class Anytime:
     def size(self, number: int) -> int:
         """Give the number of draws that a look judges; looks are counted from 1."""
         check_count("number", number)
+        if self.sizes is None and self.step is not None:
+            return self.first + (number - 1) * self.step
         if self.sizes is None:
             power = (number - 1) * math.log(self.ratio)
             return math.ceil(self.first * math.exp(power) - 1e-6) if power < 40 else LARGEST
@@ -83,11 +89,19 @@ class Anytime:
         A draw is settled once it was answered, refused or given up.
         """
         check_count("draws", draws, least=0)
-        number = 0
-        last = math.inf if self.sizes is None else len(self.sizes)
-        while number < last and self.size(number + 1) <= draws:
-            number += 1
+        number = self._count(draws)
         return Look(number, self.size(number), self.delta_at(number)) if number else None
+
+    def _count(self, draws: int) -> int:
+        """Count the sizes that are no larger than `draws`."""
+        if self.sizes is not None:
+            return bisect_right(self.sizes, draws)
+        if self.step is not None:
+            return max(0, (draws - self.first) // self.step + 1)
+        number = 0
+        while self.size(number + 1) <= draws:
+            number += 1
+        return number
 
 
 def settled_draws(observations: Observations) -> int:
