@@ -29,53 +29,75 @@ if TYPE_CHECKING:
     from malocate.estimators.soft_impute import SoftImpute
     from malocate.estimators.square_root_lasso import SquareRootLasso
     from malocate.problem import Loss, Observations, Segment
-    from malocate.sources import Synthetic
+    from malocate.sources import Replay, Synthetic
+    from malocate.strategies import (
+        Allocation,
+        GoodAllocation,
+        MALocate,
+        Oracle,
+        Standing,
+        Uniform,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Allocation",
     "Anytime",
     "Band",
     "Completion",
     "CrossFit",
     "Estimator",
+    "GoodAllocation",
     "HoldOut",
     "InvalidInput",
     "InvalidType",
     "Loss",
     "LowRankLeastSquares",
+    "MALocate",
     "MalocateError",
     "MissingDependency",
     "Observations",
     "OnlineLeastSquares",
+    "Oracle",
     "ProjectedLeastSquares",
+    "Replay",
     "Segment",
     "SoftImpute",
     "SquareRootLasso",
+    "Standing",
     "Status",
     "Synthetic",
     "TooLarge",
+    "Uniform",
     "certify",
     "error_band",
 ]
 
 _HOMES = {
+    "Allocation": "malocate.strategies",
     "Anytime": "malocate.confidence.spending",
     "Band": "malocate.confidence.band",
     "Completion": "malocate.estimators.base",
     "CrossFit": "malocate.confidence.schemes",
     "Estimator": "malocate.estimators.base",
+    "GoodAllocation": "malocate.strategies",
     "HoldOut": "malocate.confidence.schemes",
     "Loss": "malocate.problem",
     "LowRankLeastSquares": "malocate.estimators.low_rank",
+    "MALocate": "malocate.strategies",
     "Observations": "malocate.problem",
     "OnlineLeastSquares": "malocate.estimators.online",
+    "Oracle": "malocate.strategies",
     "ProjectedLeastSquares": "malocate.estimators.projected",
+    "Replay": "malocate.sources",
     "Segment": "malocate.problem",
     "SoftImpute": "malocate.estimators.soft_impute",
     "SquareRootLasso": "malocate.estimators.square_root_lasso",
+    "Standing": "malocate.strategies",
     "Status": "malocate.estimators.base",
     "Synthetic": "malocate.sources",
+    "Uniform": "malocate.strategies",
     "certify": "malocate.confidence.frozen",
     "error_band": "malocate.confidence.judgement",
 }
