@@ -72,8 +72,8 @@ class Anytime:
         if self.sizes is None and self.step is not None:
             return self.first + (number - 1) * self.step
         if self.sizes is None:
-            power = (number - 1) * math.log(self.ratio)
-            return math.ceil(self.first * math.exp(power) - 1e-6) if power < 40 else LARGEST
+            fits = (number - 1) * math.log(self.ratio) < 40
+            return math.ceil(self.first * self.ratio ** (number - 1) - 1e-6) if fits else LARGEST
         if number > len(self.sizes):
             raise InvalidInput(f"There is no look {number}: the grid has {len(self.sizes)} sizes.")
         return self.sizes[number - 1]

@@ -1,0 +1,6 @@
+"""Campaigns in memory: simulations, and the paper's experiments."""
+
+from malocate.experiments.run import Run
+from malocate.experiments.simulate import simulate
+
+__all__ = ["Run", "simulate"]

@@ -1,0 +1,165 @@
+"""A run: what a campaign asked, found and delivered, round by round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from malocate.confidence.band import Band
+from malocate.confidence.ensemble import Ensemble
+from malocate.design import Design
+from malocate.estimators.base import Completion
+from malocate.problem import Loss
+from malocate.rounds import Finding, Round, Stop, loss_bound, loss_of, spent
+from malocate.rounds.standings import Findings
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one round changed at one segment."""
+
+    segment: str
+    asked: int
+    estimate: float
+    upper: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Record:
+    """One round: what was spent after it, what it changed, the losses, and its why."""
+
+    spent: float
+    changes: tuple[Change, ...]
+    losses: dict[str, float]
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a campaign asked, found and delivered.
+
+    `completions` and `bands` are of each segment's last look; `stop` says why it ended.
+    """
+
+    design: Design
+    records: tuple[Record, ...]
+    completions: dict[str, Completion | Ensemble]
+    bands: dict[str, Band]
+    stop: Stop
+
+    def frame(self) -> pandas.DataFrame:
+        """Give one line per round.
+
+        `spent` is the cost so far, `segment` who was asked, `n_<segment>` how many answers each
+        has, `upper_<segment>` and `error_<segment>` the bound on its mean squared error and the
+        true one, `bound` the loss of the bounds, `estimate` that of the estimates, and `loss`,
+        `loss_1` and `loss_inf` the true losses: the design's own, the sum and the maximum. What
+        is not known is NaN.
+        """
+        import pandas
+
+        names = [segment.name for segment in self.design.segments]
+        columns: dict[str, dict[str, float]] = {
+            "n_": dict.fromkeys(names, 0),
+            "upper_": dict.fromkeys(names, math.nan),
+            "error_": dict.fromkeys(names, math.nan),
+        }
+        lines = []
+        for number, record in enumerate(self.records, start=1):
+            for change in record.changes:
+                columns["n_"][change.segment] = change.asked
+                columns["upper_"][change.segment] = change.upper
+                columns["error_"][change.segment] = change.error
+            lines.append(_line(number, record, columns))
+        return pandas.DataFrame(lines)
+
+    def why(self) -> list[str]:
+        """Give the reason of each round in words."""
+        return [record.why for record in self.records]
+
+    def plot(self) -> Figure:
+        """Draw the loss and its bound against what was spent, and who was asked."""
+        from malocate.plots import run_picture
+
+        return run_picture(self.frame(), [segment.name for segment in self.design.segments])
+
+    def save(self, folder: Any) -> None:
+        """Write the run to a folder: design, rounds, and each segment's completion and band."""
+        from malocate.experiments import run_files
+
+        run_files.save(self, folder)
+
+
+def _line(number: int, record: Record, columns: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """Give a round as one line of the frame."""
+    line: dict[str, Any] = {
+        "round": number,
+        "spent": record.spent,
+        "segment": "+".join(change.segment for change in record.changes),
+        **record.losses,
+    }
+    for prefix, values in columns.items():
+        line |= {f"{prefix}{name}": value for name, value in values.items()}
+    return line | {"why": record.why}
+
+
+@dataclass(eq=False)
+class Recorder:
+    """Notes down a run as it goes: of each round, only what it changed."""
+
+    design: Design
+    records: list[Record] = field(default_factory=list)
+
+    def note(self, step: Round, findings: Findings, errors: Sequence[float | None]) -> None:
+        """Note one round."""
+        changes = tuple(
+            _change(batch.segment, findings[batch.place], errors[batch.place])
+            for batch in step.batches
+        )
+        losses = self._losses(findings, errors)
+        self.records.append(Record(spent(self.design, findings), changes, losses, step.why))
+
+    def run(self, findings: Findings, stop: Stop) -> Run:
+        """Give the run once it has stopped."""
+        names = [segment.name for segment in self.design.segments]
+        known = [(n, f) for n, f in zip(names, findings, strict=True) if f is not None]
+        completions = {name: finding.completion for name, finding in known}
+        bands = {name: finding.band for name, finding in known if finding.band is not None}
+        return Run(self.design, tuple(self.records), completions, bands, stop)
+
+    def _losses(self, findings: Findings, errors: Sequence[float | None]) -> dict[str, float]:
+        """Give the losses of bounds, estimates and, where they are known, true errors."""
+        true = [math.nan if error is None else error for error in errors]
+        estimates = [
+            math.inf if f is None or f.band is None else max(0.0, f.band.estimate) for f in findings
+        ]
+        frobenius = [
+            segment.n_askable * error
+            for segment, error in zip(self.design.segments, true, strict=True)
+        ]
+        known = not any(map(math.isnan, true))
+        return {
+            "bound": loss_bound(self.design, findings),
+            "estimate": loss_of(self.design, estimates),
+            "loss": loss_of(self.design, true) if known else math.nan,
+            "loss_1": Loss(1).of(frobenius) if known else math.nan,
+            "loss_inf": Loss().of(frobenius) if known else math.nan,
+        }
+
+
+def _change(segment: str, finding: Finding | None, error: float | None) -> Change:
+    band = None if finding is None else finding.band
+    return Change(
+        segment,
+        0 if finding is None else finding.asked,
+        math.nan if band is None else band.estimate,
+        math.nan if band is None else band.upper,
+        math.nan if error is None else error,
+    )

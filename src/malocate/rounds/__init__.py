@@ -1,0 +1,23 @@
+"""The pure core: which draws are asked next, what a look finds, and when to stop."""
+
+from malocate.rounds.asking import Questions, questions
+from malocate.rounds.looks import Finding, take_look
+from malocate.rounds.standings import spent, standings
+from malocate.rounds.step import Batch, Round, Stop, begin, close, loss_bound, loss_of, plan
+
+__all__ = [
+    "Batch",
+    "Finding",
+    "Questions",
+    "Round",
+    "Stop",
+    "begin",
+    "close",
+    "loss_bound",
+    "loss_of",
+    "plan",
+    "questions",
+    "spent",
+    "standings",
+    "take_look",
+]

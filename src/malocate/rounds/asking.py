@@ -1,0 +1,110 @@
+"""Which cell a draw asks: a function of the seed, the segment and the draw's number alone.
+
+So draws are the same however they are cut into rounds, runs of different strategies with one
+seed ask the same cells in the same order, and a replay asks what was asked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from malocate.design import Design
+from malocate.problem import Segment
+from malocate.problem.arrays import Bools, Floats, Int64s
+from malocate.problem.hashing import keyed_hash
+from malocate.sources.base import Asked
+
+LARGEST_SHARE = 0.1
+"""The most draws that re-ask an earlier one while ``replicates="auto"`` needs pairs."""
+
+ENOUGH_PAIRS = 200
+"""Pairs that settle a segment's noise level."""
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """A `share` of the draws numbered below `until` re-ask the cell of an earlier draw."""
+
+    share: float
+    until: float
+
+    @classmethod
+    def of(cls, design: Design, segment: Segment) -> Replicates:
+        """Give the design's replicates in a segment.
+
+        "auto" re-asks just enough for about 200 pairs, counting those that come by chance; none
+        where the noise is declared.
+        """
+        if design.replicates != "auto":
+            return cls(float(design.replicates), math.inf)
+        if design.noise_variance is not None:
+            return cls(0.0, 0.0)
+        cells = segment.n_askable  # n draws give about n² / (2 · cells) pairs by chance
+        until = cells * (math.sqrt(LARGEST_SHARE**2 + 2 * ENOUGH_PAIRS / cells) - LARGEST_SHARE)
+        return cls(LARGEST_SHARE, until)
+
+    def among(self, draws: Int64s) -> Bools:
+        """Tell which draws re-ask; evenly spread, and never the first."""
+        again: Bools = np.floor(self.share * (draws + 1)) > np.floor(self.share * draws)
+        again &= (draws < self.until) & (draws > 0)
+        return again
+
+
+def origins(draws: Int64s, replicates: Replicates, *key: int | str) -> Int64s:
+    """Give the draw whose cell each draw asks: itself, or the fresh draw that it repeats."""
+    found = draws.copy()
+    again = replicates.among(found)
+    while again.any():  # a replicate of a replicate repeats the draw behind it
+        chosen = found[again]
+        found[again] = (_uniform(chosen, *key, "repeat") * chosen).astype(np.int64)
+        again = replicates.among(found)
+    return found
+
+
+def cells(draws: Int64s, segment: Segment, *key: int | str) -> tuple[Int64s, Int64s]:
+    """Give the row and the column of each draw, uniform among the askable cells."""
+    place = (_uniform(draws, *key, "cell") * segment.n_askable).astype(np.int64)
+    if segment.mask is not None:
+        place = np.flatnonzero(~segment.mask.ravel())[place]
+    return place // segment.shape[1], place % segment.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """The draws of one segment in a round: which cells to ask, and which repeat which draw."""
+
+    rows: Int64s
+    cols: Int64s
+    draws: Int64s
+    repeats: Int64s  # -1 for a fresh draw
+
+    def __len__(self) -> int:
+        """Count the draws."""
+        return len(self.draws)
+
+    def asked(self, visits: Int64s) -> Asked:
+        """Give them as a source takes them; `visits` of each cell before each draw."""
+        return Asked(self.rows, self.cols, self.draws, visits)
+
+
+def questions(design: Design, segment: Segment, first: int, stop: int) -> Questions:
+    """Give a segment's draws from number `first` up to `stop`, without it.
+
+    >>> from malocate import Design, Segment
+    >>> design = Design([Segment("north", (4, 3))], budget=100, seed=7)
+    >>> some, more = (questions(design, design.segments[0], 0, stop) for stop in (5, 9))
+    >>> bool((some.rows == more.rows[:5]).all())
+    True
+    """
+    draws = np.arange(first, stop, dtype=np.int64)
+    origin = origins(draws, Replicates.of(design, segment), design.seed, segment.name)
+    rows, cols = cells(origin, segment, design.seed, segment.name)
+    return Questions(rows, cols, draws, np.where(origin == draws, -1, origin))
+
+
+def _uniform(numbers: Int64s, *key: int | str) -> Floats:
+    """Give a number on [0, 1) for each number, by a hash."""
+    return (keyed_hash(numbers, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,151 @@
+"""Looks: complete and judge one segment from what was answered so far.
+
+Fixed here once, for simulations and live campaigns alike:
+
+- A look judges the answers of the segment's draws numbered below what was asked for so far, as
+  they are known when the round closes; with fresh samples, those since the last look alone.
+- An answer that comes later counts at the segment's next look, where its draw number puts it.
+- A warm start is the same fold's fit of the segment's previous look, and nothing else; so looks
+  taken anew from the answers are the looks that were taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from malocate.confidence.band import Band
+from malocate.confidence.ensemble import Ensemble
+from malocate.confidence.judgement import Map, error_band, fit_all
+from malocate.design import Design
+from malocate.estimators.base import Completion
+from malocate.problem import Observations
+
+TRAIL = 8
+"""How many past looks a forecast goes by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What a segment's looks have found so far.
+
+    - `asked`: how many draws were asked for; `number`: how many looks were taken.
+    - `completion`: what is delivered now, and `band` its band; None where nobody judged.
+    - `certified`: the last band of a look whose size the design had fixed. A batch that was cut
+      to the budget's end is no such size: its band is approximate.
+    - `latest`: the last look's own band, from which the next one starts.
+    - `trail`: (asked, upper) of the last looks.
+    """
+
+    asked: int
+    number: int
+    completion: Completion | Ensemble
+    band: Band | None
+    certified: Band | None
+    latest: Band | None
+    trail: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def best(self) -> float:
+        """The bound of what is delivered."""
+        return math.inf if self.band is None else self.band.upper
+
+    @property
+    def upper(self) -> float:
+        """The bound that holds now: of the last look on the grid."""
+        return math.inf if self.certified is None else self.certified.upper
+
+
+def take_look(
+    design: Design,
+    place: int,
+    asked: int,
+    answers: Observations,
+    before: Finding | None,
+    *,
+    judge: bool = True,
+    map: Map = map,  # noqa: A002
+) -> Finding:
+    """Complete and judge the segment at `place` after `asked` draws; `before` is its last look.
+
+    Without `judge` the matrix is completed and nothing is said of its error.
+    """
+    seen = answers.take(answers.draws < asked)
+    if design.schedule.fresh and before is not None:
+        seen = seen.since(before.asked)
+    if design.deliver == "refit" and not judge:
+        return _completed(design, asked, seen, before, map)
+    band = _judged(design, place, asked, seen, before, map)
+    on_grid = grid_place(design, place, asked)[1]
+    if not on_grid:
+        band = replace(band, label="approximate", reason=f"{band.reason} {_CUT}".strip())
+    return _noted(design, asked, band, on_grid, before)
+
+
+def grid_place(design: Design, place: int, asked: int) -> tuple[int, bool]:
+    """Give the number of grid sizes reached after `asked` draws, and whether it is one exactly."""
+    reached = design.grids[place].reached(asked)
+    return (0, False) if reached is None else (reached.number, reached.size == asked)
+
+
+_CUT = "The last batch was cut to what the budget left, which no look had been fixed for."
+
+
+def _judged(
+    design: Design,
+    place: int,
+    asked: int,
+    seen: Observations,
+    before: Finding | None,
+    map: Map,  # noqa: A002
+) -> Band:
+    segment, grid = design.segments[place], design.grids[place]
+    reached, on_grid = grid_place(design, place, asked)
+    start = None
+    if before is not None and design.validation.permanent and not design.schedule.fresh:
+        start = before.latest
+    band = error_band(
+        design.estimator,
+        seen,
+        delta=grid.delta_at(reached if on_grid else reached + 1),
+        scheme=design.validation,
+        estimate=design.estimate,
+        bound=design.bound,
+        noise_variance=design.noise_variance,
+        deliver=design.deliver,
+        start=start,
+        salt=design.seed,
+        segment=segment.name,
+        map=map,
+    )
+    return replace(band, certainty=1 - design.delta)
+
+
+def _completed(
+    design: Design,
+    asked: int,
+    seen: Observations,
+    before: Finding | None,
+    map: Map,  # noqa: A002
+) -> Finding:
+    """Give a finding without a band."""
+    start = None if before is None or design.schedule.fresh else before.completion
+    start = start if isinstance(start, Completion) else None
+    done = fit_all(design.estimator, seen, start, map)
+    return Finding(asked, _next(before), done, None, None, None)
+
+
+def _noted(
+    design: Design, asked: int, band: Band, on_grid: bool, before: Finding | None
+) -> Finding:
+    """Give what is known after a look: the new band, or a better one from before if kept."""
+    trail = (*(before.trail if before else ()), (asked, band.upper))[-TRAIL:]
+    if design.keep == "best" and before is not None and band.upper > before.best:
+        return replace(before, asked=asked, number=_next(before), latest=band, trail=trail)
+    certified = before.certified if before is not None and not on_grid else None
+    certified = band if on_grid else certified
+    return Finding(asked, _next(before), band.completion, band, certified, band, trail)
+
+
+def _next(before: Finding | None) -> int:
+    return 1 if before is None else before.number + 1

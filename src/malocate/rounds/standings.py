@@ -1,0 +1,121 @@
+"""Standings: what each segment's last look says, as a strategy may see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from malocate.confidence.band import Band
+from malocate.confidence.pooling import pooled_noise
+from malocate.design import Design
+from malocate.problem.arrays import Floats
+from malocate.rounds.looks import Finding, grid_place
+from malocate.strategies.base import Standing
+
+Findings = Sequence[Finding | None]
+"""What is known of each segment, in the design's order; None before its first look."""
+
+LEAST_SHARE = 0.2
+"""Share of an estimate's variance that is kept when that of its noise level is replaced."""
+
+
+def standings(
+    design: Design, findings: Findings, errors: Sequence[float | None] | None = None
+) -> list[Standing]:
+    """Give what a strategy may know; `errors` are the true ones where a simulation knows them."""
+    estimates = _estimates(design, findings)
+    return [
+        Standing(
+            name=segment.name,
+            entries=segment.n_askable,
+            answers=asked(finding),
+            batch=0 if met(design, place, finding) else next_batch(design, place, finding),
+            room=math.inf if segment.cap is None else segment.cap - asked(finding),
+            short=max(0, segment.floor - asked(finding)),
+            multiple=design.schedule.multiple,
+            estimate=estimates[place].value,
+            se=estimates[place].se,
+            upper=math.inf if finding is None else finding.best,
+            error=None if errors is None else errors[place],
+            weight=design.weights[place],
+            cost=segment.cost,
+        )
+        for place, (segment, finding) in enumerate(zip(design.segments, findings, strict=True))
+    ]
+
+
+def asked(finding: Finding | None) -> int:
+    """Give how many draws a segment was asked for."""
+    return 0 if finding is None else finding.asked
+
+
+def spent(design: Design, findings: Findings) -> float:
+    """Give what all draws so far have cost."""
+    each = zip(design.segments, findings, strict=True)
+    return math.fsum(segment.cost * asked(finding) for segment, finding in each)
+
+
+def next_batch(design: Design, place: int, finding: Finding | None) -> int:
+    """Give how many draws lead to the segment's next look; 0 where its cap is reached."""
+    now, grid = asked(finding), design.grids[place]
+    reached, _ = grid_place(design, place, now)
+    if grid.sizes is not None and reached == len(grid.sizes):
+        return 0
+    return grid.size(reached + 1) - now
+
+
+def met(design: Design, place: int, finding: Finding | None) -> bool:
+    """Tell whether a segment has reached its own target."""
+    if design.targets is None or finding is None:
+        return False
+    return math.sqrt(finding.upper) <= design.targets[place]
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimated mean squared error and its standard error."""
+
+    value: float
+    se: float
+
+
+_UNKNOWN = Estimated(math.inf, math.inf)
+
+
+def _estimates(design: Design, findings: Findings) -> list[Estimated]:
+    """Give each segment's estimate, its noise level drawn towards all where that is asked for."""
+    bands = [None if finding is None else finding.band for finding in findings]
+    own = [_UNKNOWN if band is None else Estimated(band.estimate, band.se) for band in bands]
+    judged = [place for place, band in enumerate(bands) if band is not None]
+    pools = design.pooled and design.estimate == "residual" and design.noise_variance is None
+    if not pools or not judged:
+        return own
+    noises = np.array([_noise(bands[place]) for place in judged])
+    pooled = pooled_noise(*noises.T)
+    for place, noise, value, error in zip(
+        judged, noises, pooled.values, pooled.errors, strict=True
+    ):
+        own[place] = _with_noise(own[place], noise, float(value), float(error))
+    return own
+
+
+def _noise(band: Band | None) -> tuple[float, float, float]:
+    """Give a segment's noise level, the entries that tell it, and the spread of what they tell."""
+    if band is None or not band.evidence.noise.entries:
+        return 0.0, 0.0, 0.0
+    noise = band.evidence.noise
+    spread = float(noise.variances.var(ddof=1)) if noise.entries > 1 else 0.0
+    return noise.value, float(noise.entries), spread
+
+
+def _with_noise(own: Estimated, noise: Floats, value: float, error: float) -> Estimated:
+    """Give the estimate with another noise level in the place of the segment's own."""
+    if math.isnan(value) or not math.isfinite(own.value):
+        return own
+    level, count, spread = noise
+    variance = own.se**2 if math.isfinite(own.se) else 0.0
+    rest = max(LEAST_SHARE * variance, variance - (spread / count if count else 0.0))
+    return Estimated(own.value + level - value, math.sqrt(rest + error**2))

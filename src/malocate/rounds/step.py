@@ -1,0 +1,158 @@
+"""The step: plan the next round from the design and what was found, and close it when answered.
+
+Nothing here reads a clock, writes a file or draws a random number: the same design and the same
+answers give the same rounds, in one go, resumed, or taken anew.
+
+A round is closed when every one of its draws is settled: answered, refused or given up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from malocate.confidence.judgement import Map
+from malocate.design import Design
+from malocate.problem import Observations
+from malocate.rounds.looks import Finding, take_look
+from malocate.rounds.standings import Findings, asked, met, spent, standings
+from malocate.strategies.base import Allocation, Standing
+from malocate.strategies.reasons import why
+
+MapOf = Callable[[str, int], Map]
+"""Gives the map that runs a look's fits, for a segment's name and the draws asked so far."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Draws of one segment: from number `first` up to `stop`, without it."""
+
+    place: int
+    segment: str
+    first: int
+    stop: int
+
+    def __len__(self) -> int:
+        """Count the draws."""
+        return self.stop - self.first
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is asked next, and why: what the strategy saw, and the numbers it decided by."""
+
+    batches: tuple[Batch, ...]
+    standings: tuple[Standing, ...]
+    allocation: Allocation
+    why: str
+
+    def closed(self, settled: Mapping[str, int]) -> bool:
+        """Tell whether all its draws are settled; `settled` counts a segment's, from number 0."""
+        return all(settled.get(batch.segment, 0) >= batch.stop for batch in self.batches)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Nothing more is to be asked, and why."""
+
+    why: str
+    reached: bool  # whether a target or an epsilon was, rather than the budget's end
+
+
+def begin(design: Design) -> list[Finding | None]:
+    """Give what is known before the first round: nothing."""
+    return [None] * len(design.segments)
+
+
+def plan(
+    design: Design, findings: Findings, errors: Sequence[float | None] | None = None
+) -> Round | Stop:
+    """Plan the next round, or say why there is none.
+
+    `errors` are the true mean squared errors, where a simulation knows them.
+
+    >>> from malocate import Design, Segment
+    >>> design = Design([Segment("north", (60, 40)), Segment("south", (30, 40))], budget=5_000)
+    >>> [(batch.segment, len(batch)) for batch in plan(design, begin(design)).batches]
+    [('north', 400), ('south', 280)]
+    """
+    goal = _reached(design, findings)
+    if goal:
+        return Stop(goal, reached=True)
+    now = standings(design, findings, errors)
+    allocation = design.strategy.plan(now, design.budget - spent(design, findings))
+    if not allocation:
+        return Stop(_exhausted(design, findings), reached=False)
+    batches = tuple(
+        Batch(place, standing.name, standing.answers, standing.answers + count)
+        for place, (standing, count) in enumerate(zip(now, allocation.answers, strict=True))
+        if count
+    )
+    return Round(batches, tuple(now), allocation, why(allocation, now, design.strategy))
+
+
+def close(
+    design: Design,
+    round_: Round,
+    findings: Findings,
+    answers: Mapping[str, Observations],
+    *,
+    judge: bool = True,
+    map_of: MapOf = lambda *_: map,
+) -> list[Finding | None]:
+    """Give what is known once a round's answers are in: only its segments are looked at."""
+    found = list(findings)
+    for batch in round_.batches:
+        found[batch.place] = take_look(
+            design,
+            batch.place,
+            batch.stop,
+            answers[batch.segment],
+            findings[batch.place],
+            judge=judge,
+            map=map_of(batch.segment, batch.stop),
+        )
+    return found
+
+
+def loss_bound(design: Design, findings: Findings) -> float:
+    """Give the loss of the segments' upper bounds; infinite while one has none.
+
+    With chance 1 − delta it bounds the true loss at all looks at once, where all bands are
+    certified.
+    """
+    uppers = [math.inf if finding is None else finding.upper for finding in findings]
+    return loss_of(design, uppers)
+
+
+def loss_of(design: Design, errors: Sequence[float]) -> float:
+    """Give the loss of mean squared errors."""
+    each = zip(design.segments, errors, strict=True)
+    frobenius = [segment.n_askable * error for segment, error in each]
+    return design.loss.of(frobenius, design.weights)
+
+
+def _reached(design: Design, findings: Findings) -> str:
+    """Say which goal is reached; nothing while none is."""
+    if design.epsilon is not None:
+        bound = loss_bound(design, findings)
+        if bound <= design.epsilon:
+            return f"the loss is at most {bound:.4g}, the goal was {design.epsilon:g}"
+    places = range(len(design.segments))
+    if design.targets is not None and all(met(design, k, findings[k]) for k in places):
+        return "every segment has reached its target"
+    return ""
+
+
+def _exhausted(design: Design, findings: Findings) -> str:
+    left = design.budget - spent(design, findings)
+    cheapest = min(segment.cost for segment in design.segments)
+    if left < cheapest * (1 - 1e-9):
+        return "the budget is spent"
+    if all(
+        segment.cap is not None and asked(finding) >= segment.cap
+        for segment, finding in zip(design.segments, findings, strict=True)
+    ):
+        return f"every segment has reached its cap; {left:,g} of the budget are left"
+    return f"nobody can be asked any more; {left:,g} of the budget are left"
