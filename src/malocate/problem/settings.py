@@ -50,3 +50,11 @@ def check_several(name: str, values: Any, rule: str) -> None:
     """Refuse what is not a list of settings to try in turn, such as one of them alone."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidType(f"{name} is {values!r}; {rule}.")
+
+
+def check_word(name: str, value: Any, words: Iterable[str]) -> None:
+    """Refuse what is not one of the words."""
+    known = tuple(words)
+    if not isinstance(value, str) or value not in known:
+        *others, last = (repr(word) for word in known)
+        raise InvalidInput(f"{name} is {value!r}; it must be {', '.join(others)} or {last}.")
