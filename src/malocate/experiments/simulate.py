@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from malocate.confidence.ensemble import Ensemble
 from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.errors import InvalidInput, InvalidType
+from malocate.estimators.base import Completion
 from malocate.experiments.run import Recorder, Run
 from malocate.experiments.truth import true_error
 from malocate.problem import Observations, Segment
@@ -97,9 +99,11 @@ class Panel:
 
     def error(self, finding: Finding | None) -> float | None:
         """Give the true mean squared error of what is delivered, where the truth is known."""
-        if finding is None:
-            return None
-        return true_error(self.source, self.segment, finding.completion)
+        return None if finding is None else self.error_of(finding.completion)
+
+    def error_of(self, completion: Completion | Ensemble) -> float | None:
+        """Give the true mean squared error of a completion, where the truth is known."""
+        return true_error(self.source, self.segment, completion)
 
     def _visits(self, asked: Questions) -> Int64s:
         """Count how often each draw's cell had been asked before."""

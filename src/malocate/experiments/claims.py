@@ -1,0 +1,163 @@
+"""The paper's four claims about its figures, each with its numbers and a verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from malocate.problem.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+POINTS = 101
+"""Budgets, evenly spaced from the first look to the last, at which curves are compared."""
+
+SLIGHTLY = 1.1
+"""How far above the oracle is only slightly worse."""
+
+SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the budget at which uniform is compared."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One number behind a claim: a mean over runs, its 95 % interval, and what it says."""
+
+    number: int
+    recipe: str
+    measure: str
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+class Curves:
+    """The losses of one recipe's strategies at common budgets: runs × budgets."""
+
+    def __init__(self, rows: pandas.DataFrame) -> None:
+        self.rows, self.recipe = rows, str(rows["recipe"].iloc[0])
+        ends = rows.groupby(["run", "strategy"])["spent"].agg(["min", "max"])
+        followed = ends[~ends.index.get_level_values("strategy").str.startswith("floor")]
+        self.budgets: Floats = np.linspace(followed["min"].max(), followed["max"].max(), POINTS)
+
+    def of(self, strategy: str, loss: str) -> Floats:
+        """Give a strategy's losses; between two looks that of the earlier one."""
+        rows = self.rows[self.rows["strategy"] == strategy]
+        return np.array([self._at(run, loss) for _, run in rows.groupby("run")])
+
+    def _at(self, run: pandas.DataFrame, loss: str) -> Floats:
+        spent, values = run["spent"].to_numpy(), run[loss].to_numpy()
+        place = np.searchsorted(spent, self.budgets * (1 + 1e-12), side="right") - 1
+        return np.asarray(values[np.maximum(place, 0)], dtype=np.float64)
+
+    def ratio(self, one: str, two: str, loss: str) -> Floats:
+        """Give, run by run, how many times larger one strategy's loss is than another's.
+
+        It is averaged over the run on a log scale; both saw the same answers.
+        """
+        apart = np.log(self.of(one, loss)) - np.log(self.of(two, loss))
+        return np.asarray(np.exp(apart.mean(axis=1)))
+
+    def ratio_at(self, share: float, one: str, two: str, loss: str) -> Floats:
+        """Give the ratio at a share of the budget, run by run."""
+        place = round(share * (POINTS - 1))
+        return np.asarray(self.of(one, loss)[:, place] / self.of(two, loss)[:, place])
+
+
+def claims(rows: pandas.DataFrame) -> list[Claim]:
+    """Give the numbers and verdicts of all four claims for each recipe in the rows."""
+    found: list[Claim] = []
+    for _, part in rows.groupby("recipe", sort=False):
+        curves = Curves(part)
+        found += [*_beats(curves), *_near_the_oracle(curves), *_catches_up(curves)]
+        found += _flattens(curves)
+    return found
+
+
+def _beats(curves: Curves) -> list[Claim]:
+    """Claim 1: MALocate(p) beats the others on the loss that it was started for."""
+    contests = [
+        ("uniform", "malocate-1", "loss_1"),
+        ("malocate-inf", "malocate-1", "loss_1"),
+        ("uniform", "malocate-inf", "loss_inf"),
+        ("malocate-1", "malocate-inf", "loss_inf"),
+    ]
+    found = []
+    for rival, own, loss in contests:
+        mean, low, high = _interval(curves.ratio(rival, own, loss))
+        verdict = "holds" if low > 1 else "fails" if high < 1 else "undecided"
+        measure = f"{loss} of {rival} over {own}"
+        found.append(Claim(1, curves.recipe, measure, mean, low, high, verdict))
+    return found
+
+
+def _near_the_oracle(curves: Curves) -> list[Claim]:
+    """Claim 2: MALocate(∞) is only slightly worse than the oracle on the maximum loss."""
+    mean, low, high = _interval(curves.ratio("malocate-inf", "oracle", "loss_inf"))
+    limit = f"{100 * (SLIGHTLY - 1):.0f} %"
+    verdict = f"holds: within {limit}" if mean <= SLIGHTLY else f"not within {limit}"
+    measure = "loss_inf of malocate-inf over oracle"
+    return [Claim(2, curves.recipe, measure, mean, low, high, verdict)]
+
+
+def _catches_up(curves: Curves) -> list[Claim]:
+    """Claim 3: uniform catches up only when the budget is large."""
+    found = []
+    for loss, own in (("loss_1", "malocate-1"), ("loss_inf", "malocate-inf")):
+        ratios = [_interval(curves.ratio_at(share, "uniform", own, loss)) for share in SHARES]
+        peak = max(ratio[0] for ratio in ratios[:-1])
+        for share, (mean, low, high) in zip(SHARES, ratios, strict=True):
+            verdict = ""
+            if share == 1.0:
+                verdict = _caught(mean, peak)
+            measure = f"{loss} of uniform over {own} at {share:.0%} of the way"
+            found.append(Claim(3, curves.recipe, measure, mean, low, high, verdict))
+    return found
+
+
+def _caught(end: float, peak: float) -> str:
+    if peak <= 1.02:
+        return "fails: uniform was never behind"
+    if end >= peak:
+        return "holds: it has not begun to catch up"
+    return "holds" if end <= 1.1 else "holds: it is catching up, and has not caught up yet"
+
+
+def _flattens(curves: Curves) -> list[Claim]:
+    """Claim 4: the maximum loss flattens when the hardest matrix reaches its cap."""
+    rows = curves.rows[curves.rows["strategy"] == "malocate-inf"]
+    after, before = [], []
+    for _, run in rows.groupby("run"):
+        capped = run["capped"].to_numpy(dtype=bool)
+        if not capped.any():
+            continue
+        losses, place = run["loss_inf"].to_numpy(), int(np.argmax(capped))
+        length = len(losses) - 1 - place
+        after.append(losses[place] / losses[-1])
+        before.append(losses[max(0, place - length)] / losses[place])
+    if not after:
+        return []
+    texts = ("in the rounds after the cap", "in as many rounds before")
+    intervals = [_interval(np.array(each)) for each in (after, before)]
+    verdict = "holds" if intervals[0][0] < 1.05 < intervals[1][0] else "fails"
+    return [
+        Claim(4, curves.recipe, f"loss_inf of malocate-inf falls by a factor, {text}", *each, word)
+        for text, each, word in zip(texts, intervals, (verdict, ""), strict=True)
+    ]
+
+
+def _interval(values: Floats) -> tuple[float, float, float]:
+    """Give the geometric mean over runs and its 95 % interval (Student t on the log scale)."""
+    logs = np.log(values)
+    mean = float(logs.mean())
+    if len(logs) < 2:
+        return math.exp(mean), math.nan, math.nan
+    error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    reach = float(stats.t.ppf(0.975, len(logs) - 1)) * error
+    return math.exp(mean), math.exp(mean - reach), math.exp(mean + reach)

@@ -1,0 +1,119 @@
+"""Reproduce the paper's figures: all runs of an experiment, in parallel, resumable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malocate.experiments import floor
+from malocate.experiments.paper import (
+    STRATEGIES,
+    Experiment,
+    Recipe,
+    design_of,
+    experiment,
+    needs_bands,
+)
+from malocate.experiments.sharing import SharedFits
+from malocate.experiments.simulate import simulate
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = ["experiment", "recipe", "run", "strategy", "spent", "loss_1", "loss_inf"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of an experiment with one recipe: all strategies on the same answers."""
+
+    number: int
+    recipe: Recipe
+    run: int
+    seed: int
+
+    @property
+    def stem(self) -> str:
+        """The name under which its rows are kept until all are there."""
+        return f"experiment-{self.number}-{self.recipe}-seed-{self.seed}-run-{self.run:02d}"
+
+    @property
+    def draws_seed(self) -> int:
+        """The seed of the run's draws and answers; the problem's is the same for all runs."""
+        sequence = np.random.SeedSequence([self.seed, self.number, self.run])
+        return int(sequence.generate_state(1, np.uint32)[0])
+
+
+def reproduce(
+    number: int,
+    *,
+    recipes: Iterable[Recipe] = ("paper", "best"),
+    runs: int = 15,
+    jobs: int = 2,
+    seed: int = 0,
+    folder: Path,
+    done: Callable[[Task], Any] = lambda _: None,
+) -> pandas.DataFrame:
+    """Give the rows of an experiment: one for each round of each strategy of each run.
+
+    Each run's rows are kept in `folder`/parts as soon as they are there: what a killed
+    reproduction has finished is not run again. `done` is called after each run.
+    """
+    import pandas
+
+    parts = folder / "parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    tasks = [Task(number, recipe, run, seed) for recipe in recipes for run in range(runs)]
+    for task in _finished(tasks, jobs, parts):
+        done(task)
+    rows = [pandas.read_csv(parts / f"{task.stem}.csv") for task in tasks]
+    return pandas.concat(rows, ignore_index=True)
+
+
+def _finished(tasks: list[Task], jobs: int, parts: Path) -> Iterator[Task]:
+    """Run what is not yet there, in parallel; give the tasks as they are done."""
+    from joblib import Parallel, delayed
+
+    missing = [task for task in tasks if not (parts / f"{task.stem}.csv").exists()]
+    yield from (task for task in tasks if task not in missing)
+    run = Parallel(n_jobs=min(jobs, max(1, len(missing))), return_as="generator_unordered")
+    yield from run(delayed(_run_and_keep)(task, parts) for task in missing)
+
+
+def _run_and_keep(task: Task, parts: Path) -> Task:
+    """Run a task and keep its rows; a file is there in full or not at all."""
+    unfinished = parts / f".{task.stem}.{os.getpid()}"
+    rows_of(task).to_csv(unfinished, index=False, float_format="%.8g")
+    unfinished.replace(parts / f"{task.stem}.csv")
+    return task
+
+
+def rows_of(task: Task, problem: Experiment | None = None) -> pandas.DataFrame:
+    """Give the rows of one run; `problem` is another one than the paper's, such as a small one."""
+    import pandas
+
+    problem = problem or experiment(task.number)
+    sources, shared = problem.sources(task.seed), SharedFits()
+    frames = []
+    for strategy in STRATEGIES:
+        design = design_of(problem, task.recipe, strategy, task.draws_seed)
+        run = simulate(
+            design,
+            sources,
+            bands=needs_bands(task.recipe, strategy),
+            progress=False,
+            map_of=shared.map_of,
+        )
+        frame = run.frame()
+        capped = frame[f"n_{problem.hardest}"] >= problem.side**2
+        frames.append(frame.assign(strategy=strategy, capped=capped & (task.recipe == "paper")))
+    if task.recipe == "best":
+        frames += floor.frames(problem, sources, design)
+    rows = pandas.concat(frames, ignore_index=True)
+    rows = rows.assign(experiment=task.number, recipe=task.recipe, run=task.run)
+    return rows[[*COLUMNS, "capped"]]

@@ -1,0 +1,36 @@
+"""Fits that several runs share: strategies with one seed see the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from malocate.confidence.judgement import Done, Job, Map
+from malocate.estimators.base import Completion
+
+Key = tuple[str, int, int]
+
+
+@dataclass(eq=False)
+class SharedFits:
+    """Remembers each fit by its segment, its number of draws and its fold.
+
+    What a look fits depends on these alone, as long as the runs have one seed, one estimator,
+    one validation and one schedule that re-uses answers, and keep the latest: then a look starts
+    from the look before it, which is the same in every run. Pass `map_of` to `simulate`.
+    """
+
+    fits: dict[Key, Completion] = field(default_factory=dict)
+
+    def map_of(self, segment: str, asked: int) -> Map:
+        """Give the map for one look's fits: those that are known are not run again."""
+
+        def mapped(fit: Callable[[Job], Done], jobs: list[Job]) -> Iterable[Done]:
+            last = len(jobs) - 1  # the fit to all answers, whether or not folds come before it
+            for place, job in enumerate(jobs):
+                key = (segment, asked, -1 if place == last else place)
+                if key not in self.fits:
+                    self.fits[key] = fit(job)[1]
+                yield job[0], self.fits[key]
+
+        return mapped
