@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from malocate.confidence.judgement import error_band
     from malocate.confidence.schemes import CrossFit, HoldOut
     from malocate.confidence.spending import Anytime
+    from malocate.design import Batches, Design, Doubling, Growing
     from malocate.estimators.base import Completion, Estimator, Status
     from malocate.estimators.low_rank import LowRankLeastSquares
     from malocate.estimators.online import OnlineLeastSquares
     from malocate.estimators.projected import ProjectedLeastSquares
     from malocate.estimators.soft_impute import SoftImpute
     from malocate.estimators.square_root_lasso import SquareRootLasso
+    from malocate.experiments import Run, simulate
     from malocate.problem import Loss, Observations, Segment
     from malocate.sources import Replay, Synthetic
     from malocate.strategies import (
@@ -45,10 +47,14 @@ __all__ = [
     "Allocation",
     "Anytime",
     "Band",
+    "Batches",
     "Completion",
     "CrossFit",
+    "Design",
+    "Doubling",
     "Estimator",
     "GoodAllocation",
+    "Growing",
     "HoldOut",
     "InvalidInput",
     "InvalidType",
@@ -62,6 +68,7 @@ __all__ = [
     "Oracle",
     "ProjectedLeastSquares",
     "Replay",
+    "Run",
     "Segment",
     "SoftImpute",
     "SquareRootLasso",
@@ -72,16 +79,21 @@ __all__ = [
     "Uniform",
     "certify",
     "error_band",
+    "simulate",
 ]
 
 _HOMES = {
     "Allocation": "malocate.strategies",
     "Anytime": "malocate.confidence.spending",
     "Band": "malocate.confidence.band",
+    "Batches": "malocate.design",
     "Completion": "malocate.estimators.base",
     "CrossFit": "malocate.confidence.schemes",
+    "Design": "malocate.design",
+    "Doubling": "malocate.design",
     "Estimator": "malocate.estimators.base",
     "GoodAllocation": "malocate.strategies",
+    "Growing": "malocate.design",
     "HoldOut": "malocate.confidence.schemes",
     "Loss": "malocate.problem",
     "LowRankLeastSquares": "malocate.estimators.low_rank",
@@ -91,6 +103,7 @@ _HOMES = {
     "Oracle": "malocate.strategies",
     "ProjectedLeastSquares": "malocate.estimators.projected",
     "Replay": "malocate.sources",
+    "Run": "malocate.experiments",
     "Segment": "malocate.problem",
     "SoftImpute": "malocate.estimators.soft_impute",
     "SquareRootLasso": "malocate.estimators.square_root_lasso",
@@ -100,6 +113,7 @@ _HOMES = {
     "Uniform": "malocate.strategies",
     "certify": "malocate.confidence.frozen",
     "error_band": "malocate.confidence.judgement",
+    "simulate": "malocate.experiments",
 }
 
 
