@@ -64,11 +64,11 @@ def _scaled(wanted: Counts, standings: Sequence[Standing], budget: float) -> Cou
     units = {place: count // standings[place].multiple for place, count in wanted.items()}
     price = {place: standings[place].multiple * standings[place].cost for place in wanted}
     if math.fsum(price.values()) > budget * (1 + _ROUNDING):
-        ideal = dict.fromkeys(sorted(price, key=lambda place: price[place]), 0.0)
+        ideal = dict.fromkeys(sorted(price, key=lambda place: price[place]), 0.5)
     else:
         share = _share(units, price, budget)
         ideal = {place: max(1.0, share * count) for place, count in units.items()}
-    counts = _rounded(ideal, units, price, budget)
+    counts = _rounded(ideal, price, budget)
     return {place: n * standings[place].multiple for place, n in counts.items() if n}
 
 
@@ -84,12 +84,12 @@ def _share(units: Counts, price: Prices, budget: float) -> float:
     return max(0.0, left / total) if total > 0 else 0.0
 
 
-def _rounded(ideal: Prices, units: Counts, price: Prices, budget: float) -> Counts:
-    """Round down, then give one unit more where most was cut off, as long as the budget pays."""
+def _rounded(ideal: Prices, price: Prices, budget: float) -> Counts:
+    """Round down, then up again where most was cut off, as long as the budget pays."""
     counts = {place: math.floor(each) for place, each in ideal.items()}
     left = budget - math.fsum(price[place] * count for place, count in counts.items())
     for place in sorted(ideal, key=lambda place: counts[place] - ideal[place]):
-        if counts[place] < units[place] and price[place] * (1 - SLACK) <= left:
+        if counts[place] < ideal[place] and price[place] * (1 - SLACK) <= left:
             counts[place] += 1
             left -= price[place]
     return counts
