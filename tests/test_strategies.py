@@ -23,7 +23,7 @@ from malocate import (
 )
 from malocate.strategies import find_strategy, strategy_names, why
 from malocate.strategies.choosing import affordable, choose, first_batches
-from malocate.theory import complexity
+from malocate.theory import Problem, complexity
 
 NAN, INF = math.nan, math.inf
 
@@ -326,6 +326,21 @@ def test_the_good_allocation_minimises_the_loss_of_errors_that_fall_like_one_ove
             assert loss(moved) > loss(best)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, INF])
+def test_the_targets_are_those_of_the_theory(p):
+    segments = [
+        Segment("a", (30, 80), cost=3.0),
+        Segment("b", (60, 60), weight=2.0),
+        Segment("c", (9, 9), cost=0.5),
+    ]
+    good, whole = GoodAllocation.of(segments, (5, 9, 2), p), 10**8
+    rows = [Standing(s.name, s.n_askable, weight=s.weight, cost=s.cost) for s in segments]
+    targets = [good.target(each) for each in rows]
+    scale = whole / sum(t * each.cost for t, each in zip(targets, rows, strict=True))
+    expected = Problem.of(segments, (5, 9, 2), p).allocation(whole)
+    assert [scale * t for t in targets] == pytest.approx(expected, rel=1e-4)
+
+
 def test_complexities_come_from_shapes_ranks_and_masks():
     wide, masked = (
         Segment("a", (30, 80)),
@@ -379,8 +394,8 @@ def test_a_wrong_setting_is_refused(make, error, words):
     [
         ([1, 2], "There are 2 ranks and 1 segments"),
         ({"south": 1}, "ranks and segments differ in north, south"),
-        ([4], r"The rank of segment 'north' is 4; with shape \(5, 3\) it can be 3 at most"),
-        ([0], "The rank of segment 'north' is 0; it must be at least 1"),
+        ([4], r"Segment 'north': rank is 4; for shape \(5, 3\) it can be 3 at most"),
+        ([0], "Segment 'north': rank is 0; it must be at least 1"),
     ],
 )
 def test_wrong_ranks_are_refused(ranks, words):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.problem import Segment
-from malocate.problem.settings import check_count, check_positive
+from malocate.problem.settings import check_positive
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.choosing import checked_power, choose, power
 from malocate.theory import complexity
@@ -119,10 +119,8 @@ def _by_name(segments: list[Segment], ranks: Ranks) -> dict[str, int]:
 
 
 def _complexity(segment: Segment, rank: int) -> float:
-    check_count(f"The rank of segment {segment.name!r}", rank)
-    if rank > min(segment.shape):
-        raise InvalidInput(
-            f"The rank of segment {segment.name!r} is {rank}; with shape {segment.shape} it can be"
-            f" {min(segment.shape)} at most."
-        )
-    return complexity(segment.shape, int(rank)) * (segment.n_askable / math.prod(segment.shape))
+    try:
+        whole = complexity(segment.shape, rank)
+    except MalocateError as problem:
+        raise type(problem)(f"Segment {segment.name!r}: {problem}") from None
+    return whole * (segment.n_askable / math.prod(segment.shape))
