@@ -1,24 +1,13 @@
-"""Pictures of completions; they need matplotlib, the extra `plots`."""
+"""The picture of a completion beside the truth."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from malocate.errors import MissingDependency
 from malocate.estimators.base import Completion
+from malocate.plots.canvas import Axes, AxesImage, Figure
 from malocate.problem import Observations
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-except ImportError as error:
-    raise MissingDependency(
-        "Pictures need matplotlib, which is not installed: pip install 'malocate[plots]'"
-    ) from error
-
-__all__ = ["completion_picture"]
 
 Floats = NDArray[np.float64]
 Limits = tuple[float, float]
