@@ -1,6 +1,6 @@
 """Campaigns in memory: simulations, and the paper's experiments."""
 
 from malocate.experiments.run import Run
-from malocate.experiments.simulate import simulate
+from malocate.experiments.simulation import simulate
 
 __all__ = ["Run", "simulate"]

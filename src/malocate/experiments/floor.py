@@ -11,7 +11,7 @@ from malocate.design import Design
 from malocate.estimators.base import Completion
 from malocate.estimators.low_rank import LowRankLeastSquares
 from malocate.experiments.paper import Experiment, name_of
-from malocate.experiments.simulate import Panel
+from malocate.experiments.simulation import Panel
 from malocate.problem import Loss
 from malocate.rounds import Batch
 from malocate.sources import Synthetic

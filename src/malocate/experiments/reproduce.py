@@ -20,7 +20,7 @@ from malocate.experiments.paper import (
     needs_bands,
 )
 from malocate.experiments.sharing import SharedFits
-from malocate.experiments.simulate import simulate
+from malocate.experiments.simulation import simulate
 
 if TYPE_CHECKING:
     import pandas

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from malocate.confidence.band import Band
 from malocate.confidence.ensemble import Ensemble
 from malocate.design import Design
 from malocate.estimators.base import Completion
+from malocate.experiments.saved_band import SavedBand
 from malocate.problem import Loss
 from malocate.rounds import Finding, Round, Stop, loss_bound, loss_of, spent
 from malocate.rounds.standings import Findings
@@ -45,13 +46,14 @@ class Record:
 class Run:
     """What a campaign asked, found and delivered.
 
-    `completions` and `bands` are of each segment's last look; `stop` says why it ended.
+    `completions` and `bands` are of each segment's last look; `stop` says why it ended. The bands
+    of a run that was loaded say the same, but have no intervals for cells: see `SavedBand`.
     """
 
     design: Design
     records: tuple[Record, ...]
     completions: dict[str, Completion | Ensemble]
-    bands: dict[str, Band]
+    bands: Mapping[str, Band | SavedBand]
     stop: Stop
 
     def frame(self) -> pandas.DataFrame:
@@ -91,10 +93,20 @@ class Run:
         return run_picture(self.frame(), [segment.name for segment in self.design.segments])
 
     def save(self, folder: Any) -> None:
-        """Write the run to a folder: design, rounds, and each segment's completion and band."""
+        """Write the run to a folder: design, rounds, and each segment's completion and band.
+
+        The folder is new or empty, or holds an earlier run, which is replaced.
+        """
         from malocate.experiments import run_files
 
         run_files.save(self, folder)
+
+    @classmethod
+    def load(cls, folder: Any) -> Run:
+        """Read a run that was saved."""
+        from malocate.experiments import run_files
+
+        return run_files.load(folder)
 
 
 def _line(number: int, record: Record, columns: dict[str, dict[str, float]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from malocate.rounds.asking import Questions, questions
 from malocate.rounds.looks import Finding, take_look
-from malocate.rounds.standings import spent, standings
+from malocate.rounds.standings import spent, standings_of
 from malocate.rounds.step import Batch, Round, Stop, begin, close, loss_bound, loss_of, plan
 
 __all__ = [
@@ -18,6 +18,6 @@ __all__ = [
     "plan",
     "questions",
     "spent",
-    "standings",
+    "standings_of",
     "take_look",
 ]

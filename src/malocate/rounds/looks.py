@@ -34,6 +34,7 @@ class Finding:
     - `certified`: the last band of a look whose size the design had fixed. A batch that was cut
       to the budget's end is no such size: its band is approximate.
     - `latest`: the last look's own band, from which the next one starts.
+    - `noise`: the latest band's noise level, the entries that tell it, and their spread.
     - `trail`: (asked, upper) of the last looks.
     """
 
@@ -43,6 +44,7 @@ class Finding:
     band: Band | None
     certified: Band | None
     latest: Band | None
+    noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
     trail: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -141,10 +143,20 @@ def _noted(
     """Give what is known after a look: the new band, or a better one from before if kept."""
     trail = (*(before.trail if before else ()), (asked, band.upper))[-TRAIL:]
     if design.keep == "best" and before is not None and band.upper > before.best:
-        return replace(before, asked=asked, number=_next(before), latest=band, trail=trail)
+        number = _next(before)
+        return replace(before, asked=asked, number=number, latest=band, trail=trail)
     certified = before.certified if before is not None and not on_grid else None
     certified = band if on_grid else certified
-    return Finding(asked, _next(before), band.completion, band, certified, band, trail)
+    noise = _noise(band)
+    return Finding(asked, _next(before), band.completion, band, certified, band, noise, trail)
+
+
+def _noise(band: Band) -> tuple[float, float, float]:
+    noise = band.evidence.noise
+    if not noise.entries:
+        return 0.0, 0.0, 0.0
+    spread = float(noise.variances.var(ddof=1)) if noise.entries > 1 else 0.0
+    return noise.value, float(noise.entries), spread
 
 
 def _next(before: Finding | None) -> int:

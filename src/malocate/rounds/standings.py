@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malocate.confidence.band import Band
 from malocate.confidence.pooling import pooled_noise
 from malocate.design import Design
-from malocate.problem.arrays import Floats
 from malocate.rounds.looks import Finding, grid_place
 from malocate.strategies.base import Standing
 
@@ -22,7 +20,7 @@ LEAST_SHARE = 0.2
 """Share of an estimate's variance that is kept when that of its noise level is replaced."""
 
 
-def standings(
+def standings_of(
     design: Design, findings: Findings, errors: Sequence[float | None] | None = None
 ) -> list[Standing]:
     """Give what a strategy may know; `errors` are the true ones where a simulation knows them."""
@@ -87,35 +85,33 @@ _UNKNOWN = Estimated(math.inf, math.inf)
 
 def _estimates(design: Design, findings: Findings) -> list[Estimated]:
     """Give each segment's estimate, its noise level drawn towards all where that is asked for."""
-    bands = [None if finding is None else finding.band for finding in findings]
-    own = [_UNKNOWN if band is None else Estimated(band.estimate, band.se) for band in bands]
-    judged = [place for place, band in enumerate(bands) if band is not None]
+    own = [_estimate(finding) for finding in findings]
+    judged = [finding for finding in findings if finding is not None and finding.band is not None]
     pools = design.pooled and design.estimate == "residual" and design.noise_variance is None
     if not pools or not judged:
         return own
-    noises = np.array([_noise(bands[place]) for place in judged])
-    pooled = pooled_noise(*noises.T)
-    for place, noise, value, error in zip(
-        judged, noises, pooled.values, pooled.errors, strict=True
-    ):
-        own[place] = _with_noise(own[place], noise, float(value), float(error))
-    return own
+    pooled = pooled_noise(*np.array([finding.noise for finding in judged]).T)
+    lent = dict(zip(map(id, judged), zip(pooled.values, pooled.errors, strict=True), strict=True))
+    return [
+        each
+        if finding is None or id(finding) not in lent
+        else _with_noise(each, finding.noise, *lent[id(finding)])
+        for each, finding in zip(own, findings, strict=True)
+    ]
 
 
-def _noise(band: Band | None) -> tuple[float, float, float]:
-    """Give a segment's noise level, the entries that tell it, and the spread of what they tell."""
-    if band is None or not band.evidence.noise.entries:
-        return 0.0, 0.0, 0.0
-    noise = band.evidence.noise
-    spread = float(noise.variances.var(ddof=1)) if noise.entries > 1 else 0.0
-    return noise.value, float(noise.entries), spread
+def _estimate(finding: Finding | None) -> Estimated:
+    band = None if finding is None else finding.band
+    return _UNKNOWN if band is None else Estimated(band.estimate, band.se)
 
 
-def _with_noise(own: Estimated, noise: Floats, value: float, error: float) -> Estimated:
+def _with_noise(
+    own: Estimated, noise: tuple[float, float, float], value: float, error: float
+) -> Estimated:
     """Give the estimate with another noise level in the place of the segment's own."""
     if math.isnan(value) or not math.isfinite(own.value):
         return own
     level, count, spread = noise
     variance = own.se**2 if math.isfinite(own.se) else 0.0
     rest = max(LEAST_SHARE * variance, variance - (spread / count if count else 0.0))
-    return Estimated(own.value + level - value, math.sqrt(rest + error**2))
+    return Estimated(float(own.value + level - value), math.sqrt(rest + error**2))

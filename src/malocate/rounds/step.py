@@ -16,7 +16,7 @@ from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.rounds.looks import Finding, take_look
-from malocate.rounds.standings import Findings, asked, met, spent, standings
+from malocate.rounds.standings import Findings, asked, met, spent, standings_of
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.reasons import why
 
@@ -80,7 +80,7 @@ def plan(
     goal = _reached(design, findings)
     if goal:
         return Stop(goal, reached=True)
-    now = standings(design, findings, errors)
+    now = standings_of(design, findings, errors)
     allocation = design.strategy.plan(now, design.budget - spent(design, findings))
     if not allocation:
         return Stop(_exhausted(design, findings), reached=False)
