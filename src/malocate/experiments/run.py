@@ -48,6 +48,13 @@ class Run:
 
     `completions` and `bands` are of each segment's last look; `stop` says why it ended. The bands
     of a run that was loaded say the same, but have no intervals for cells: see `SavedBand`.
+
+    >>> from malocate import Design, SoftImpute, Synthetic, simulate
+    >>> source = Synthetic.ratings((30, 20), rank=1, rng=0)
+    >>> design = Design([source.segment("north")], budget=260, estimator=SoftImpute())
+    >>> run = simulate(design, {"north": source})
+    >>> run.frame()[["spent", "segment", "n_north"]].to_numpy().tolist()
+    [[200.0, 'north', 200], [250.0, 'north', 250], [260.0, 'north', 260]]
     """
 
     design: Design

@@ -17,6 +17,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,7 @@ def load(folder: Any) -> Run:
             records=tuple(_read_rounds(place / ROUNDS)),
             completions={name: _load_completion(place, of) for name, of in _completions(head)},
             bands={
-                name: SavedBand.from_plain(band)
-                for name, band in _read_json(place / BANDS).items()
+                name: SavedBand.from_plain(band) for name, band in _read_json(place / BANDS).items()
             },
             stop=Stop(**head["stop"]),
         )
@@ -126,10 +126,9 @@ def _slug(name: str) -> str:
 
 def _save_completion(done: Completion | Ensemble, place: Path, stem: str) -> list[str]:
     """Write a completion, or each member of an average; give the files' names."""
-    if isinstance(done, Completion):
-        members, names = (done,), [f"{stem}.npz"]
-    else:
-        members = done.members
+    members = (done,) if isinstance(done, Completion) else done.members
+    names = [f"{stem}.npz"]
+    if isinstance(done, Ensemble):
         names = [f"{stem}.member-{number}.npz" for number in range(1, len(members) + 1)]
     for member, name in zip(members, names, strict=True):
         member.save(place / name)
@@ -158,8 +157,8 @@ def _write_rounds(records: tuple[Record, ...], path: Path) -> None:
 def _read_rounds(path: Path) -> Iterator[Record]:
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    for number in dict.fromkeys(line["round"] for line in lines):
-        own = [line for line in lines if line["round"] == number]
+    for _, group in groupby(lines, key=lambda line: line["round"]):
+        own = list(group)
         losses = {n[len(_LOSS) :]: float(v) for n, v in own[0].items() if n.startswith(_LOSS)}
         changes = tuple(_change(line) for line in own)
         yield Record(float(own[0]["spent"]), changes, losses, own[0]["why"])

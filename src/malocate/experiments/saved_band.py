@@ -55,7 +55,8 @@ class SavedBand:
         unknown = sorted(kinds.keys() ^ values.keys())
         if unknown:
             raise InvalidInput(f"A saved band has or lacks {', '.join(unknown)}.")
-        return cls(**{n: float(v) if kinds[n] == "float" else v for n, v in values.items()})
+        numbers = {n: float(v) for n, v in values.items() if kinds[n] == "float"}
+        return cls(**(values | numbers))
 
     def to_plain(self) -> dict[str, Any]:
         """Give what JSON can hold: numbers that are not finite are text."""
