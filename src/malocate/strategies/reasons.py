@@ -38,7 +38,7 @@ def error_in_words(what: str, error: float, standing: Standing, p: float | None)
     if math.isinf(error):
         return "nothing is known of its error yet"
     size = f"{_shown(error)} per cell on {standing.entries:,} cells"
-    weight = f", weight {standing.weight:g}" if standing.weight != 1 else ""
+    weight = f", weight {_shown(standing.weight)}" if standing.weight != 1 else ""
     if math.isinf(power(p)):
         return f"largest {what}, {size}{weight}"
     return f"its next answers should take most off the loss, {what} {size}{weight}"
