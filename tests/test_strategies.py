@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 
@@ -459,6 +461,12 @@ def test_why_in_special_cases():
 def test_ours_are_found_by_name(name):
     assert name in strategy_names()
     assert find_strategy(name) is getattr(malocate, name)
+
+
+def test_strategies_are_light():
+    code = "import sys, malocate.strategies; print('scipy' in sys.modules, 'numba' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == ["False", "False"]
 
 
 def test_an_unknown_name_lists_the_known_ones():
