@@ -17,20 +17,24 @@ class SharedFits:
 
     What a look fits depends on these alone, as long as the runs have one seed, one estimator,
     one validation and one schedule that re-uses answers, and keep the latest: then a look starts
-    from the look before it, which is the same in every run. Pass `map_of` to `simulate`.
+    from the look before it, which is the same in every run. Pass `map_of` to `simulate`. `map` is
+    how to run those that are not known.
     """
 
     fits: dict[Key, Completion] = field(default_factory=dict)
+    map: Map = map
 
     def map_of(self, segment: str, asked: int) -> Map:
         """Give the map for one look's fits: those that are known are not run again."""
 
         def mapped(fit: Callable[[Job], Done], jobs: list[Job]) -> Iterable[Done]:
             last = len(jobs) - 1  # the fit to all answers, whether or not folds come before it
-            for place, job in enumerate(jobs):
-                key = (segment, asked, -1 if place == last else place)
-                if key not in self.fits:
-                    self.fits[key] = fit(job)[1]
-                yield job[0], self.fits[key]
+            keys = {
+                job[0]: (segment, asked, -1 if place == last else place)
+                for place, job in enumerate(jobs)
+            }
+            missing = [job for job in jobs if keys[job[0]] not in self.fits]
+            self.fits.update((keys[place], done) for place, done in self.map(fit, missing))
+            return [(place, self.fits[key]) for place, key in keys.items()]
 
         return mapped

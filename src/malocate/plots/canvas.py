@@ -55,7 +55,7 @@ def thousands(panel: Axes, axis: str = "x") -> None:
 def plain_decades(panel: Axes) -> None:
     """Write a logarithmic axis in plain numbers, in between as well where decades are few."""
     low, high = panel.get_ylim()
-    subs = (1, 2, 5) if high / low < 300 else (1,)
+    subs = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 300 else (1,)
     panel.yaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     panel.yaxis.set_minor_formatter(NullFormatter())

@@ -108,6 +108,7 @@ def _draw_beyond(panel: Axes, frames: Frames, beyond: pandas.DataFrame) -> None:
     loss = positive(np.append(last["loss"].iloc[-1], later["loss"]))
     colour = _ORDER[(len(frames) - 1) % len(_ORDER)]
     panel.plot(spent, loss, color=colour, ls=(0, (2, 1.5)), lw=1.5, label=f"{label}, going on")
+    panel.set_ylim(bottom=min(panel.get_ylim()[0], goal / 1.25))  # room for the words below
     there = float(spent[-1])
     begun = float(first["spent"].iloc[-1])
     panel.annotate("", (there, goal), (begun, goal), arrowprops={"arrowstyle": "->", "color": GREY})
