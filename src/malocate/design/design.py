@@ -29,6 +29,9 @@ from malocate.problem.settings import (
 from malocate.strategies import MALocate
 from malocate.strategies.base import Strategy
 
+SMALL = 0.025
+"""The share of the answers in each fold where no certificate asks for more."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -38,6 +41,8 @@ class Design:
     - `loss`: what is to become small.
     - `estimator`, `validation`, `estimate`, `bound`, `deliver`: how a matrix is completed and
       judged, as in `error_band`. `noise_variance` is that of one answer, where it is known.
+      Without a `validation`, five folds judge where all segments have a scale, so that bands can
+      be certified, and four small ones elsewhere.
     - `strategy`, `schedule`: which segment is asked next, and for how many answers.
     - `replicates`: the share of draws that re-ask an earlier draw on purpose; "auto" asks just
       enough for about 200 pairs in a segment.
@@ -62,7 +67,7 @@ class Design:
     budget: float
     loss: Loss = field(default_factory=Loss)
     estimator: Estimator = field(default_factory=lambda: LowRankLeastSquares(tune="local"))
-    validation: Scheme = field(default_factory=CrossFit)
+    validation: Scheme | str = "auto"
     estimate: str = "residual"
     bound: str | Bound = "auto"
     deliver: Literal["refit", "ensemble"] = "refit"
@@ -80,7 +85,7 @@ class Design:
     def __post_init__(self) -> None:
         segments = tuple(list_of(self.segments, Segment, "segments"))
         object.__setattr__(self, "segments", segments)
-        object.__setattr__(self, "validation", scheme_of(self.validation))
+        object.__setattr__(self, "validation", _scheme(self.validation, segments))
         check_segments(segments)
         self._check_money()
         self._check_weights()
@@ -89,6 +94,11 @@ class Design:
         if getattr(self.strategy, "p", 0) is None:
             strategy: Any = self.strategy
             object.__setattr__(self, "strategy", replace(strategy, p=self.loss.p))
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """The validation scheme: which answers judge which fit."""
+        return scheme_of(self.validation)
 
     @cached_property
     def grids(self) -> tuple[Anytime, ...]:
@@ -244,6 +254,19 @@ class Design:
             check_share("replicates", self.replicates)
         check_switch("pooled", self.pooled)
         check_count("seed", self.seed, least=0)
+
+
+def _scheme(validation: Scheme | str, segments: tuple[Segment, ...]) -> Scheme:
+    """Give the scheme of a name; "auto" takes large folds where bands can be certified.
+
+    Five folds of a fifth give the narrowest certificates. Where some segment has no scale, there
+    is none to be had, and four small folds judge fits that are nearly as good as what is
+    delivered: near the number of answers at which a matrix becomes known, that decides.
+    """
+    if isinstance(validation, str) and validation == "auto":
+        certified = all(segment.scale is not None for segment in segments)
+        return CrossFit() if certified else CrossFit(folds=4, share=SMALL)
+    return scheme_of(validation)
 
 
 def check_segments(segments: tuple[Segment, ...]) -> None:

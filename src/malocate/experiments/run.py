@@ -13,7 +13,7 @@ from malocate.design import Design
 from malocate.estimators.base import Completion
 from malocate.experiments.saved_band import SavedBand
 from malocate.problem import Loss
-from malocate.rounds import Finding, Round, Stop, loss_bound, loss_of, spent
+from malocate.rounds import Finding, Round, Stop, answers_left, loss_bound, loss_of, spent
 from malocate.rounds.standings import Findings
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class Record:
 class Run:
     """What a campaign asked, found and delivered.
 
-    `completions` and `bands` are of each segment's last look; `stop` says why it ended. The bands
+    `completions` and `bands` are of each segment's last look; `stop` says why it ended, and
+    `answers_left` foretells how many more each segment needs to reach the design's goal. The bands
     of a run that was loaded say the same, but have no intervals for cells: see `SavedBand`.
 
     >>> from malocate import Design, SoftImpute, Synthetic, simulate
@@ -62,6 +63,7 @@ class Run:
     completions: dict[str, Completion | Ensemble]
     bands: Mapping[str, Band | SavedBand]
     stop: Stop
+    answers_left: Mapping[str, int] | None = None
 
     def frame(self) -> pandas.DataFrame:
         """Give one line per round.
@@ -151,7 +153,8 @@ class Recorder:
         known = [(n, f) for n, f in zip(names, findings, strict=True) if f is not None]
         completions = {name: finding.completion for name, finding in known}
         bands = {name: finding.band for name, finding in known if finding.band is not None}
-        return Run(self.design, tuple(self.records), completions, bands, stop)
+        left = answers_left(self.design, findings)
+        return Run(self.design, tuple(self.records), completions, bands, stop, left)
 
     def _losses(self, findings: Findings, errors: Sequence[float | None]) -> dict[str, float]:
         """Give the losses of bounds, estimates and, where they are known, true errors."""

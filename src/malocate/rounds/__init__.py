@@ -1,6 +1,7 @@
 """The pure core: which draws are asked next, what a look finds, and when to stop."""
 
 from malocate.rounds.asking import Questions, questions
+from malocate.rounds.forecast import answers_left
 from malocate.rounds.looks import Finding, take_look
 from malocate.rounds.standings import spent, standings_of
 from malocate.rounds.step import Batch, Round, Stop, begin, close, loss_bound, loss_of, plan
@@ -11,6 +12,7 @@ __all__ = [
     "Questions",
     "Round",
     "Stop",
+    "answers_left",
     "begin",
     "close",
     "loss_bound",

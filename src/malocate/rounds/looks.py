@@ -104,13 +104,13 @@ def _judged(
     segment, grid = design.segments[place], design.grids[place]
     reached, on_grid = grid_place(design, place, asked)
     start = None
-    if before is not None and design.validation.permanent and not design.schedule.fresh:
+    if before is not None and design.scheme.permanent and not design.schedule.fresh:
         start = before.latest
     band = error_band(
         design.estimator,
         seen,
         delta=grid.delta_at(reached if on_grid else reached + 1),
-        scheme=design.validation,
+        scheme=design.scheme,
         estimate=design.estimate,
         bound=design.bound,
         noise_variance=design.noise_variance,
