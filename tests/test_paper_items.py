@@ -94,7 +94,7 @@ class TestCorners:
 
     @pytest.mark.parametrize("p", [1.0, INF])
     def test_one_cell(self, p):
-        """d = 1: log d would be 0, and with it the first batch's size and the bound's width."""
+        """d = 1: log d would be 0, and with it the penalty and the bound's width."""
         source = rated((1, 1))
         run = simulate(Design.paper_algorithm([source.segment("a")], 64, p), {"a": source})
         frame = run.frame()
