@@ -62,9 +62,14 @@ def paper_algorithm(
 
 
 def paper_experiment(
-    segments: Iterable[Segment], budget: float, p: float, **settings: Any
+    segments: Iterable[Segment],
+    budget: float,
+    p: float,
+    *,
+    rounds: int = ROUNDS,
+    **settings: Any,
 ) -> Design:
-    """Give the experiments' design: 8 d answers first, then about 100 equal sub-samples.
+    """Give the experiments' design: 8 d answers first, then about `rounds` equal sub-samples.
 
     All answers of a segment are used at every look: entries seen once train SoftImpute with
     fancyimpute's penalty, those seen twice or more judge it, R̂ + 2 standard errors decides, and
@@ -87,19 +92,19 @@ def paper_experiment(
         "bound": "normal",
         "deliver": "ensemble",
         "strategy": MALocate(p=p, confidence=2.0),
-        "schedule": experiment_grid(listed, budget),
+        "schedule": experiment_grid(listed, budget, rounds),
         "replicates": 0.0,
         "pooled": False,
     }
     return Design(listed, budget, **(chosen | settings))
 
 
-def experiment_grid(segments: Iterable[Segment], budget: float) -> Batches:
-    """Give the sub-samples of the experiments: what the first answers leave, in 100 parts."""
+def experiment_grid(segments: Iterable[Segment], budget: float, rounds: int = ROUNDS) -> Batches:
+    """Give the sub-samples of the experiments: what the first answers leave, in equal parts."""
     first = sum(PER_LINE * segment.longest * segment.cost for segment in segments)
     if first >= budget:
         raise InvalidInput(
             f"The first answers, {PER_LINE} for each line, cost {first:,g} and the budget is "
             f"{budget:,g}; raise it, or choose another schedule."
         )
-    return Batches(size=max(1, round((budget - first) / ROUNDS)))
+    return Batches(size=max(1, round((budget - first) / rounds)))

@@ -90,7 +90,7 @@ def _beats(curves: Curves) -> list[Claim]:
     ]
     found = []
     for rival, own, loss in contests:
-        mean, low, high = _interval(curves.ratio(rival, own, loss))
+        mean, low, high = interval(curves.ratio(rival, own, loss))
         verdict = "holds" if low > 1 else "fails" if high < 1 else "undecided"
         measure = f"{loss} of {rival} over {own}"
         found.append(Claim(1, curves.recipe, measure, mean, low, high, verdict))
@@ -99,7 +99,7 @@ def _beats(curves: Curves) -> list[Claim]:
 
 def _near_the_oracle(curves: Curves) -> list[Claim]:
     """Claim 2: MALocate(∞) is only slightly worse than the oracle on the maximum loss."""
-    mean, low, high = _interval(curves.ratio("malocate-inf", "oracle", "loss_inf"))
+    mean, low, high = interval(curves.ratio("malocate-inf", "oracle", "loss_inf"))
     limit = f"{100 * (SLIGHTLY - 1):.0f} %"
     verdict = f"holds: within {limit}" if mean <= SLIGHTLY else f"not within {limit}"
     measure = "loss_inf of malocate-inf over oracle"
@@ -110,7 +110,7 @@ def _catches_up(curves: Curves) -> list[Claim]:
     """Claim 3: uniform catches up only when the budget is large."""
     found = []
     for loss, own in (("loss_1", "malocate-1"), ("loss_inf", "malocate-inf")):
-        ratios = [_interval(curves.ratio_at(share, "uniform", own, loss)) for share in SHARES]
+        ratios = [interval(curves.ratio_at(share, "uniform", own, loss)) for share in SHARES]
         peak = max(ratio[0] for ratio in ratios[:-1])
         for share, (mean, low, high) in zip(SHARES, ratios, strict=True):
             verdict = ""
@@ -144,7 +144,7 @@ def _flattens(curves: Curves) -> list[Claim]:
     if not after:
         return []
     texts = ("in the rounds after the cap", "in as many rounds before")
-    intervals = [_interval(np.array(each)) for each in (after, before)]
+    intervals = [interval(np.array(each)) for each in (after, before)]
     verdict = "holds" if intervals[0][0] < 1.05 < intervals[1][0] else "fails"
     return [
         Claim(4, curves.recipe, f"loss_inf of malocate-inf falls by a factor, {text}", *each, word)
@@ -152,7 +152,7 @@ def _flattens(curves: Curves) -> list[Claim]:
     ]
 
 
-def _interval(values: Floats) -> tuple[float, float, float]:
+def interval(values: Floats) -> tuple[float, float, float]:
     """Give the geometric mean over runs and its 95 % interval (Student t on the log scale)."""
     logs = np.log(values)
     mean = float(logs.mean())

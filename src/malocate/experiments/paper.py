@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from malocate.design import Design
-from malocate.design.presets import experiment_grid
+from malocate.design.presets import ROUNDS, experiment_grid
 from malocate.errors import InvalidInput
 from malocate.problem import Loss, Segment
 from malocate.sources import Synthetic
@@ -34,6 +34,7 @@ class Experiment:
     number: int
     ranks: tuple[int, ...]
     side: int = SIDE
+    rounds: int = ROUNDS
 
     @property
     def budget(self) -> int:
@@ -105,8 +106,9 @@ def design_of(experiment: Experiment, recipe: Recipe, strategy: str, seed: int) 
     if recipe == "paper":
         if isinstance(chosen, MALocate):
             chosen = replace(chosen, confidence=2.0)
-        return Design.paper_experiment(segments, budget, strategy=chosen, seed=seed)
-    grid = experiment_grid(segments, budget)
+        rounds = experiment.rounds
+        return Design.paper_experiment(segments, budget, rounds=rounds, strategy=chosen, seed=seed)
+    grid = experiment_grid(segments, budget, experiment.rounds)
     return Design(segments, budget, loss=Loss(), strategy=chosen, schedule=grid, seed=seed)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = ["experiment", "recipe", "run", "strategy", "spent", "loss_1", "loss_inf"]
+"""The columns of an experiment's rows. Parts have one more, `capped`: the hardest is at its cap."""
 
 
 @dataclass(frozen=True)
@@ -58,46 +59,47 @@ def reproduce(
     seed: int = 0,
     folder: Path,
     done: Callable[[Task], Any] = lambda _: None,
+    problem: Experiment | None = None,
 ) -> pandas.DataFrame:
     """Give the rows of an experiment: one for each round of each strategy of each run.
 
     Each run's rows are kept in `folder`/parts as soon as they are there: what a killed
-    reproduction has finished is not run again. `done` is called after each run.
+    reproduction has finished is not run again. `done` is called after each run. `problem` is
+    another one than the paper's of that number, such as a small one.
     """
     import pandas
 
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     tasks = [Task(number, recipe, run, seed) for recipe in recipes for run in range(runs)]
-    for task in _finished(tasks, jobs, parts):
+    for task in _finished(tasks, jobs, parts, problem or experiment(number)):
         done(task)
     rows = [pandas.read_csv(parts / f"{task.stem}.csv") for task in tasks]
     return pandas.concat(rows, ignore_index=True)
 
 
-def _finished(tasks: list[Task], jobs: int, parts: Path) -> Iterator[Task]:
+def _finished(tasks: list[Task], jobs: int, parts: Path, problem: Experiment) -> Iterator[Task]:
     """Run what is not yet there, in parallel; give the tasks as they are done."""
     from joblib import Parallel, delayed
 
     missing = [task for task in tasks if not (parts / f"{task.stem}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
     run = Parallel(n_jobs=min(jobs, max(1, len(missing))), return_as="generator_unordered")
-    yield from run(delayed(_run_and_keep)(task, parts) for task in missing)
+    yield from run(delayed(_run_and_keep)(task, parts, problem) for task in missing)
 
 
-def _run_and_keep(task: Task, parts: Path) -> Task:
+def _run_and_keep(task: Task, parts: Path, problem: Experiment) -> Task:
     """Run a task and keep its rows; a file is there in full or not at all."""
     unfinished = parts / f".{task.stem}.{os.getpid()}"
-    rows_of(task).to_csv(unfinished, index=False, float_format="%.8g")
+    rows_of(task, problem).to_csv(unfinished, index=False, float_format="%.8g")
     unfinished.replace(parts / f"{task.stem}.csv")
     return task
 
 
-def rows_of(task: Task, problem: Experiment | None = None) -> pandas.DataFrame:
-    """Give the rows of one run; `problem` is another one than the paper's, such as a small one."""
+def rows_of(task: Task, problem: Experiment) -> pandas.DataFrame:
+    """Give the rows of one run: all strategies, and the floor for the recipe `best`."""
     import pandas
 
-    problem = problem or experiment(task.number)
     sources, shared = problem.sources(task.seed), SharedFits()
     frames = []
     for strategy in STRATEGIES:
