@@ -22,6 +22,7 @@ from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_cen
 from malocate.estimators.convex import nuclear
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.spectrum import largest_singular_value
+from malocate.estimators.engine.table import Table
 from malocate.estimators.engine.threads import pinned
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import (
@@ -155,7 +156,7 @@ class SoftImpute:
         if self.penalty == "universal":
             return universal_penalty(entries, cells)
         if self.penalty == "fancyimpute":
-            largest = largest_singular_value(cells.matrix(cells.targets))
+            largest = largest_singular_value(Table(cells, cells.targets))
             return largest / 50 if largest > 0.0 else 1.0
         return float(self.penalty)
 
@@ -169,7 +170,7 @@ def _status(solved: nuclear.Solution, tol: float, *, clipped: bool) -> Status:
 def universal_penalty(entries: Entries, cells: Cells) -> float:
     """Give σ̂ (√(n/d1) + √(n/d2)): the size of pure noise's operator norm at n answers."""
     per_noise = sum(math.sqrt(entries.n_answers / side) for side in entries.shape)
-    zero = largest_singular_value(cells.matrix(cells.weights * cells.targets))
+    zero = largest_singular_value(Table(cells, cells.weights * cells.targets))
     if zero == 0.0:
         return 1.0
     if np.count_nonzero(entries.visits >= 2) >= ENOUGH_REPLICATES:

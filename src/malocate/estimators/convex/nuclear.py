@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import Descent, balanced, fitted
+from malocate.estimators.engine.factored import Descent, balanced, fitted, pulled
 from malocate.estimators.engine.spectrum import leading, norm_bound, norm_within
+from malocate.estimators.engine.table import Table
 
 Floats = npt.NDArray[np.float64]
 Trace = Callable[[Floats, Floats], None]
@@ -32,6 +32,7 @@ STAGE = 8.0
 
 STAGE_STEPS = 3
 CHECK_STEPS = 10
+START_STEPS = 5  # from a start, before the first look for what it lacks
 FIRST_DIRECTIONS = 16
 FEW_DIRECTIONS = 8
 MOST_DIRECTIONS = 64
@@ -70,7 +71,7 @@ def solve(
     `trace`, if given, is shown the factors after every sweep at the final penalty.
     """
     work = _Solver(cells, penalty, tol, trace)
-    work.begin(start)
+    work.begin(start, max_steps)
     while not (work.certified or work.stalled) and work.steps < max_steps:
         work.advance(max_steps)
     work.conclude()
@@ -92,7 +93,7 @@ class _Solver:
         self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
         self.found: Floats | None = None  # right directions that the last look left out
 
-    def begin(self, start: tuple[Floats, Floats] | None) -> None:
+    def begin(self, start: tuple[Floats, Floats] | None, max_steps: int) -> None:
         """Take the start's factors; none, and the first stage's penalty, if zero is better."""
         if start is not None:
             self._adopt(*start)
@@ -101,7 +102,8 @@ class _Solver:
             self.bases = (self.left, self.right)
             self._look(FIRST_DIRECTIONS)
             self.level = max(self.penalty, self.lacking.largest / STAGE)
-        else:
+        else:  # what a start lacks shows better once it has taken in the new answers
+            self._descend(min(START_STEPS, max_steps), final=True)
             self._drop_empty()
             self._look(FIRST_DIRECTIONS)
 
@@ -128,7 +130,7 @@ class _Solver:
     def objective(self) -> float:
         """The objective at the penalty asked for; the factors' norm bounds the nuclear norm."""
         norms = np.sum(self.left**2) + np.sum(self.right**2)
-        return float(0.5 * (self.cells.weights @ self.misses**2 + self.penalty * norms))
+        return float(0.5 * (self.loss + self.penalty * norms))
 
     def advance(self, max_steps: int) -> None:
         """Append what is lacking, sweep a few times, drop what is empty, look again."""
@@ -224,7 +226,7 @@ class _Solver:
         best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
         lowest = self._objective_of(u, best, v)
         for _ in range(POLISH_STEPS):
-            pull = u.T @ (self._residual_of(self.misses) @ v)
+            pull = u.T @ (Table(self.cells, self.pulls) @ v)
             step = 1 / self.curvature
             trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
             value = self._objective_of(u, trial, v)
@@ -251,19 +253,21 @@ class _Solver:
         self.left, self.right = self.descent.left, self.descent.right
 
     def _objective_of(self, u: Floats, core: _Core, v: Floats) -> float:
-        self.misses = self.cells.targets - fitted(self.cells, u @ core.matrix, v)
-        loss = float(self.cells.weights @ self.misses**2)
-        return 0.5 * loss + self.level * float(core.values.sum())
+        self.pulls, self.loss = pulled(self.cells, u @ core.matrix, v)
+        return 0.5 * self.loss + self.level * float(core.values.sum())
 
-    def _residual_of(self, misses: Floats) -> sparse.csr_matrix:
-        return self.cells.matrix(self.cells.weights * misses)
+    def _residual(self) -> Table:
+        self.pulls, self.loss = pulled(self.cells, self.left, self.right)
+        return Table(self.cells, self.pulls)
 
-    def _residual(self) -> sparse.csr_matrix:
-        self.misses = self.cells.targets - fitted(self.cells, self.left, self.right)
-        return self.cells.matrix(self.cells.weights * self.misses)
+    def _let_go(self) -> None:
+        """Free the last residual before the next is made: they are as large as the data."""
+        for name in ("residual", "pulls"):
+            self.__dict__.pop(name, None)
 
     def _look(self, count: int, rounds: int = 1) -> None:
         """See the residual: what is missed at each cell, and the directions lacking."""
+        self._let_go()
         self.residual = self._residual()
         self.lacking = leading(
             self.residual, count, without=self.bases, rounds=rounds, start=self.found
@@ -298,8 +302,7 @@ class _Solver:
         return max((fit - math.sqrt(short)) / square, 1e-300)
 
     def _moments(self) -> tuple[float, float]:
-        weighted = self.cells.weights * self.misses
-        return float(weighted @ self.cells.targets), float(weighted @ self.misses)
+        return float(self.pulls @ self.cells.targets), self.loss
 
 
 @dataclass(frozen=True, eq=False)

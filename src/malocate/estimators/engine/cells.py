@@ -94,14 +94,20 @@ class Cells:
         return self._both(self.weights, self.targets)
 
     def _both(self, weights: Reals, targets: Reals) -> Sides:
-        indptr, rows, order = self._columns
+        indptr, rows, order = self.columns
+        turned = weights if self._equally_heavy else weights[order]
         return Sides(
             Side(self.indptr, self.cols, weights, targets),
-            Side(indptr, rows, weights[order], targets[order]),
+            Side(indptr, rows, turned, targets[order]),
         )
 
     @cached_property
-    def _columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
+    def _equally_heavy(self) -> bool:
+        """Whether all weights are the same: they then are so in any order, and need no copy."""
+        return len(self) > 0 and float(self.weights.min()) == float(self.weights.max())
+
+    @cached_property
+    def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
         """By column: where each begins, the rows, and where the cells sit by row; linear time."""
         places: npt.NDArray[Any] = np.arange(len(self))
         if len(self) < 2**31:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells, Reals, Side
-from malocate.estimators.engine.kernels import sampled_product, solve_lines
+from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
 from malocate.estimators.engine.threads import spread
 
 Floats = npt.NDArray[np.float64]
@@ -128,7 +128,9 @@ class Descent:
     def _swept(self, left: Floats, right: Floats, cg_steps: int) -> tuple[Floats, Floats, float]:
         precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
         sides = self.cells.sides(precision)
-        first, second, ridge = (a.astype(precision, copy=False) for a in (left, right, self.ridge))
+        first, second, ridge = (
+            np.ascontiguousarray(each, dtype=precision) for each in (left, right, self.ridge)
+        )
         sweep(sides.by_row, first, second, ridge, cg_steps)
         loss = sweep(sides.by_column, second, first, ridge, cg_steps)
         return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), loss
@@ -167,6 +169,7 @@ def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) 
 
 def fitted(cells: Cells, left: Floats, right: Floats) -> Floats:
     """Give ``left @ right.T`` at the cells."""
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     values = np.empty(len(cells))
 
     def work(first: int, last: int) -> None:
@@ -176,12 +179,29 @@ def fitted(cells: Cells, left: Floats, right: Floats) -> Floats:
     return values
 
 
+def pulled(cells: Cells, left: Floats, right: Floats) -> tuple[Floats, float]:
+    """Give the weighted residual w (y − fit) at the cells, and the loss Σ w (y − fit)²."""
+    pulls = np.empty(len(cells))
+    return pulls, _loss(cells, left, right, pulls)
+
+
 def _objective(cells: Cells, left: Floats, right: Floats, ridge: Floats) -> float:
-    misses = fitted(cells, left, right)
-    misses -= cells.targets
-    misses *= misses
     penalty = ridge @ (_squares(left) + _squares(right))
-    return float(0.5 * (cells.weights @ misses + penalty))
+    return float(0.5 * (_loss(cells, left, right, np.empty(0)) + penalty))
+
+
+def _loss(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> float:
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    losses = np.zeros(len(left))
+
+    def work(first: int, last: int) -> None:
+        pull_lines(
+            cells.indptr, cells.cols, cells.weights, cells.targets,
+            left, right, first, last, pulls, losses,
+        )  # fmt: skip
+
+    spread(work, cells.indptr, left.shape[1] + 2)
+    return float(losses.sum())
 
 
 def _squares(factor: Reals) -> Reals:

@@ -3,6 +3,8 @@
 A *line* is one row (or one column) of the matrix with its seen cells. Its ridge problem needs
 the other side's factor at those cells: they are gathered once into `block`, transposed, so that
 every inner loop runs along the cells and vectorises; four ranks are taken at a time to spare loads.
+A line is filled up to whole cache lines with cells of weight zero, which leaves no odd end to the
+vectors.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from malocate.estimators.engine.tiles import gather
+
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+CACHE_LINE = 64
+"""Bytes."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -38,10 +45,16 @@ def solve_lines(
     Σ_j w_ij (y_ij − f_i·o_j)² at the new factor.
     """
     rank = factor.shape[1]
-    longest = 0
+    whole = CACHE_LINE // factor.itemsize
+    longest = whole
     for i in range(first, last):
-        longest = max(longest, indptr[i + 1] - indptr[i])
+        longest = max(longest, _filled_up(indptr[i + 1] - indptr[i], whole))
+    if longest // whole % 2 == 0:  # rows a power of two apart would share few places of the cache
+        longest += whole
     block = np.empty((rank, longest), dtype=factor.dtype)
+    places = np.empty(longest, dtype=index.dtype)
+    w = np.empty(longest, dtype=factor.dtype)
+    y = np.empty(longest, dtype=factor.dtype)
     fit = np.empty(longest, dtype=factor.dtype)
     along = np.empty(longest, dtype=factor.dtype)
     gradient = np.empty(rank, dtype=factor.dtype)
@@ -50,15 +63,18 @@ def solve_lines(
     scaling = np.empty(rank, dtype=factor.dtype)
     for i in range(first, last):
         begin = indptr[i]
-        n = indptr[i + 1] - begin
+        seen = indptr[i + 1] - begin
         x = factor[i]
-        if n == 0:
+        if seen == 0:
             x[:] = 0.0
             losses[i] = 0.0
             continue
-        w = weights[begin : begin + n]
-        y = targets[begin : begin + n]
-        _gather(other, index[begin : begin + n], block)
+        n = _filled_up(seen, whole)
+        for j in range(seen):
+            places[j], w[j], y[j] = index[begin + j], weights[begin + j], targets[begin + j]
+        for j in range(seen, n):
+            places[j], w[j], y[j] = places[0], 0.0, 0.0
+        gather(other, places, block, n)
         _combine(block, x, fit, n)
         mass = 0.0
         for j in range(n):
@@ -72,7 +88,7 @@ def solve_lines(
             gradient[k] -= ridge[k] * x[k]
             direction[k] = gradient[k] * scaling[k]
             rho += gradient[k] * direction[k]
-        for _ in range(steps):
+        for step in range(1, steps + 1):
             if not rho > 0.0:
                 break
             _combine(block, direction, along, n)
@@ -87,10 +103,13 @@ def solve_lines(
             for j in range(n):
                 fit[j] += alpha * along[j]
                 along[j] *= w[j]
+            for k in range(rank):
+                x[k] += alpha * direction[k]
+            if step == steps:
+                break
             _project(block, along, image, n)
             rho_next = 0.0
             for k in range(rank):
-                x[k] += alpha * direction[k]
                 gradient[k] -= alpha * (image[k] + ridge[k] * direction[k])
                 image[k] = gradient[k] * scaling[k]
                 rho_next += gradient[k] * image[k]
@@ -106,21 +125,8 @@ def solve_lines(
 
 
 @njit(cache=True, nogil=True)
-def _gather(other: Any, index: Any, block: Any) -> None:
-    """block[k, j] = other[index[j], k], four cells at a time."""
-    n, rank = len(index), other.shape[1]
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        a, b = other[index[j]], other[index[j + 1]]
-        c, d = other[index[j + 2]], other[index[j + 3]]
-        for k in range(rank):
-            block[k, j] = a[k]
-            block[k, j + 1] = b[k]
-            block[k, j + 2] = c[k]
-            block[k, j + 3] = d[k]
-    for j in range(whole, n):
-        for k in range(rank):
-            block[k, j] = other[index[j], k]
+def _filled_up(count: int, whole: int) -> int:
+    return (count + whole - 1) // whole * whole
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -169,11 +175,89 @@ def sampled_product(
     indptr: Any, index: Any, left: Any, right: Any, first: int, last: int, out: Any
 ) -> None:
     """out[e] = left[row of e] · right[column of e] for every cell e of rows first to last."""
-    rank = left.shape[1]
     for i in range(first, last):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = index[e]
-            s = 0.0
-            for k in range(rank):
-                s += left[i, k] * right[j, k]
-            out[e] = s
+        _fit_line(left[i], right, index, indptr[i], indptr[i + 1], out, indptr[i])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def pull_lines(
+    indptr: Any,
+    index: Any,
+    weights: Any,
+    targets: Any,
+    left: Any,
+    right: Any,
+    first: int,
+    last: int,
+    pulls: Any,
+    losses: Any,
+) -> None:
+    """pulls[e] = w (y − left·right) for every cell; losses[i] = Σ w (y − left·right)² of a row.
+
+    `pulls` may be empty when only the losses are wanted.
+    """
+    longest = 0
+    for i in range(first, last):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    fit = np.empty(longest)
+    for i in range(first, last):
+        begin, end = indptr[i], indptr[i + 1]
+        _fit_line(left[i], right, index, begin, end, fit, 0)
+        loss = 0.0
+        for e in range(begin, end):
+            miss = targets[e] - fit[e - begin]
+            pull = weights[e] * miss
+            loss += pull * miss
+            fit[e - begin] = pull
+        losses[i] = loss
+        if len(pulls) > 0:
+            pulls[begin:end] = fit[: end - begin]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fit_line(x: Any, right: Any, index: Any, begin: int, end: int, out: Any, at: int) -> None:
+    """out[at + e − begin] = x · right[index[e]], four cells at a time."""
+    rank = len(x)
+    whole = end - (end - begin) % 4
+    shift = at - begin
+    for e in range(begin, whole, 4):
+        p, q = right[index[e]], right[index[e + 1]]
+        r, s = right[index[e + 2]], right[index[e + 3]]
+        a = b = c = d = 0.0
+        for k in range(rank):
+            y = x[k]
+            a += y * p[k]
+            b += y * q[k]
+            c += y * r[k]
+            d += y * s[k]
+        out[e + shift], out[e + shift + 1] = a, b
+        out[e + shift + 2], out[e + shift + 3] = c, d
+    for e in range(whole, end):
+        p = right[index[e]]
+        a = 0.0
+        for k in range(rank):
+            a += x[k] * p[k]
+        out[e + shift] = a
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def multiply_lines(
+    indptr: Any, index: Any, values: Any, dense: Any, first: int, last: int, out: Any
+) -> None:
+    """out[i] = Σ_e values[e] · dense[index[e]] over the cells e of line i, from first to last."""
+    width = dense.shape[1]
+    for i in range(first, last):
+        line = out[i]
+        line[:] = 0.0
+        begin, end = indptr[i], indptr[i + 1]
+        whole = end - (end - begin) % 4
+        for e in range(begin, whole, 4):
+            a, b, c, d = values[e], values[e + 1], values[e + 2], values[e + 3]
+            p, q = dense[index[e]], dense[index[e + 1]]
+            r, s = dense[index[e + 2]], dense[index[e + 3]]
+            for k in range(width):
+                line[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
+        for e in range(whole, end):
+            a, p = values[e], dense[index[e]]
+            for k in range(width):
+                line[k] += a * p[k]

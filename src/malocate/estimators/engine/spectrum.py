@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
+from malocate.estimators.engine.table import Table
+
 Floats = npt.NDArray[np.float64]
+Sparse = sparse.csr_matrix | Table
 
 CHOLESKY_SIDE = 3000
 """Shorter sides up to which a norm is bounded by Cholesky factorisations, without chance."""
@@ -53,7 +56,7 @@ class Directions:
 
 
 def leading(
-    matrix: sparse.csr_matrix,
+    matrix: Sparse,
     count: int,
     *,
     without: tuple[Floats, Floats] | None = None,
@@ -94,22 +97,20 @@ def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]
     return thin @ (v / lengths), values, v
 
 
-def _multipliable(matrix: sparse.csr_matrix) -> sparse.csr_matrix | Floats:
+def _multipliable(matrix: Sparse) -> Sparse | Floats:
     """Give the matrix in the form that is multiplied fastest."""
     cells = matrix.shape[0] * matrix.shape[1]
     dense = cells <= SMALL and matrix.nnz >= DENSE_SHARE * cells
     return matrix.toarray() if dense else matrix
 
 
-def norm_within(matrix: sparse.csr_matrix, bases: tuple[Floats, Floats]) -> float:
+def norm_within(matrix: Sparse, bases: tuple[Floats, Floats]) -> float:
     """Give a lower bound of the spectral norm: that of the part inside either basis."""
     along_right, along_left = matrix @ bases[1], matrix.T @ bases[0]
     return max(_thin_norm(along_right), _thin_norm(along_left))
 
 
-def norm_bound(
-    matrix: sparse.csr_matrix, lower: float, enough: float, bases: tuple[Floats, Floats]
-) -> float:
+def norm_bound(matrix: Sparse, lower: float, enough: float, bases: tuple[Floats, Floats]) -> float:
     """Give an upper bound of the spectral norm; work stops once it is at most `enough`.
 
     `lower` is a lower bound that is expected to be nearly tight. Short sides are settled by
@@ -117,6 +118,7 @@ def norm_bound(
     whose norms are exact, and a remainder that Lanczos bounds, wrong with a chance of at most
     `FAILURE`.
     """
+    matrix = matrix.tocsr()
     most = float(np.linalg.norm(matrix.data))
     if min(matrix.shape) <= CHOLESKY_SIDE:
         bound = _bound_by_cholesky(matrix, lower, enough)
@@ -235,7 +237,7 @@ def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> An
     return vectors - bases[side] @ (bases[side].T @ vectors)
 
 
-def largest_singular_value(matrix: sparse.csr_matrix) -> float:
+def largest_singular_value(matrix: Sparse) -> float:
     """Give the spectral norm of a sparse matrix, from below and to several digits."""
     if matrix.nnz == 0:
         return 0.0

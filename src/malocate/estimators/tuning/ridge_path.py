@@ -25,6 +25,7 @@ import numpy.typing as npt
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import balanced, descend, fitted
 from malocate.estimators.engine.spectrum import largest_singular_value, leading
+from malocate.estimators.engine.table import Table
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]
@@ -89,7 +90,7 @@ class Grid:
     @classmethod
     def of(cls, cells: Cells, floor: float = 0.0) -> Grid:
         """Begin just below the ridge that leaves nothing of the cells' targets."""
-        nothing_left = largest_singular_value(cells.matrix(cells.weights * cells.targets))
+        nothing_left = largest_singular_value(Table(cells, cells.weights * cells.targets))
         return cls(max(TOP * nothing_left, floor), floor)
 
     def __getitem__(self, place: int) -> float:
@@ -186,7 +187,7 @@ class Walk:
             return pair, False
         residual = self.cells.weights * (self.cells.targets - fitted(self.cells, *pair))
         spans = np.linalg.qr(pair[0])[0], np.linalg.qr(pair[1])[0]
-        lacking = leading(self.cells.matrix(residual), room, without=spans, rounds=2).above(ridge)
+        lacking = leading(Table(self.cells, residual), room, without=spans, rounds=2).above(ridge)
         root = np.sqrt((lacking.values - ridge) / self.share)
         left = np.hstack([pair[0], lacking.left * root])
         right = np.hstack([pair[1], lacking.right * root])

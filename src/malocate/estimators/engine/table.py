@@ -1,0 +1,94 @@
+"""One value per seen cell as a matrix that is multiplied from either side, over threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.kernels import multiply_lines
+from malocate.estimators.engine.threads import spread
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A matrix with one value per seen cell: `table @ dense` and `table.T @ dense`.
+
+    The products have the same bits for any number of threads.
+
+    >>> from malocate import Observations
+    >>> seen = Observations([0, 1], [1, 0], [3.0, 1.0], shape=(2, 3))
+    >>> cells = Cells.from_entries(seen.entries)
+    >>> table = Table(cells, cells.targets)
+    >>> (table @ np.eye(3)).tolist()
+    [[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]]
+    >>> (table.T @ np.eye(2)).tolist()
+    [[0.0, 1.0], [3.0, 0.0], [0.0, 0.0]]
+    """
+
+    cells: Cells
+    values: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.cells.shape
+
+    @property
+    def nnz(self) -> int:
+        """The number of seen cells, by SciPy's name for it."""
+        return len(self.values)
+
+    @property
+    def T(self) -> Turned:  # noqa: N802
+        """The transpose, to be multiplied."""
+        return Turned(self)
+
+    def __matmul__(self, dense: Any) -> Floats:
+        return _product(self.cells.indptr, self.cells.cols, self.values, dense)
+
+    @cached_property
+    def by_column(self) -> Floats:
+        """The values in the order of the columns."""
+        return np.asarray(self.values[self.cells.columns[2]])
+
+    def tocsr(self) -> sparse.csr_matrix:
+        """Give the matrix to SciPy."""
+        return self.cells.matrix(self.values)
+
+    def toarray(self) -> Floats:
+        """Form the matrix, unseen cells zero."""
+        dense = np.zeros(self.shape)
+        dense[self.cells.rows, self.cells.cols] = self.values
+        return dense
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """The transpose of a table."""
+
+    table: Table
+
+    def __matmul__(self, dense: Any) -> Floats:
+        indptr, rows, _ = self.table.cells.columns
+        return _product(indptr, rows, self.table.by_column, dense)
+
+
+def _product(
+    indptr: npt.NDArray[np.int64], index: npt.NDArray[np.int32], values: Floats, dense: Any
+) -> Floats:
+    dense = np.ascontiguousarray(dense, dtype=np.float64)
+    out = np.empty((len(indptr) - 1, dense.shape[1]))
+
+    def work(first: int, last: int) -> None:
+        multiply_lines(indptr, index, values, dense, first, last, out)
+
+    spread(work, indptr, dense.shape[1])
+    return out
