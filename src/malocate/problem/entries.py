@@ -44,14 +44,16 @@ class Entries:
         row_of, col_of = np.asarray(rows, dtype=np.int32), np.asarray(cols, dtype=np.int32)
         answers = np.asarray(values, dtype=np.float64)
         cells, visits = np.empty(row_of.size, np.int64), np.empty(row_of.size, np.int64)
-        means, squares = np.empty(row_of.size), np.empty(row_of.size)
+        means, squares = np.empty(row_of.size), np.zeros(row_of.size)
         size = 0
         for block, places in blocks_of_cells(row_of, col_of, shape):
             starts = group_starts(block)
             made = slice(size, size + starts.size)
             cells[made] = block[starts]
             visits[made] = np.diff(starts, append=block.size)
-            means[made], squares[made] = _moments(answers[places], starts, visits[made])
+            means[made], scatter = _moments(answers[places], starts, visits[made])
+            if starts.size < block.size:  # zeros that are not written take no memory
+                squares[made] = scatter
             size = made.stop
         for column in (cells, visits, means, squares):
             column.resize(size, refcheck=False)  # gives the unused end back
