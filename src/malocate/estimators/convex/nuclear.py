@@ -176,6 +176,7 @@ class _Solver:
         self.left, self.right = self.descent.left, self.descent.right
 
     def _descend(self, steps: int, final: bool) -> None:
+        self._let_go()
         if self.descent.ridge.size and self.descent.ridge[0] != self.level:
             self._adopt(self.left, self.right)
         done = self.descent.steps
@@ -210,9 +211,9 @@ class _Solver:
         if not kept.all():
             pull = np.einsum("ik,ik->k", u, self._residual() @ v)
             kept |= pull >= 0.999 * self.level
-        self.bases = (u[:, kept], v[:, kept])
+        self.bases, self.values = (u[:, kept], v[:, kept]), values[kept]
         if np.count_nonzero(kept) < self.left.shape[1]:
-            self._turn(self.bases, values[kept], self._turns(self.bases, values[kept]))
+            self._turn(self.bases, self.values, self._turns(self.bases, self.values))
 
     def _polish(self) -> None:
         """Move the singular values and how the directions pair up, by proximal steps.
@@ -220,7 +221,7 @@ class _Solver:
         Directions that come into being or go grow and shrink slowly as columns of factors; as
         singular values they move at once, and those that should be zero are.
         """
-        u, values, v = balanced(self.left, self.right)
+        (u, v), values = self.bases, self.values  # as `_drop_empty` left them
         if len(values) == 0:
             return
         best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
@@ -261,7 +262,7 @@ class _Solver:
         return Table(self.cells, self.pulls)
 
     def _let_go(self) -> None:
-        """Free the last residual before the next is made: they are as large as the data."""
+        """Free the last residual, which is as large as the data, once it has been looked at."""
         for name in ("residual", "pulls"):
             self.__dict__.pop(name, None)
 

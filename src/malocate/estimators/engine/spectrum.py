@@ -76,14 +76,23 @@ def leading(
     if start is not None:
         known = min(start.shape[1], count - count // 4)
         right[:, :known] = start[:, :known]
-    krylov = np.empty((matrix.shape[0], 0))
-    for _ in range(rounds):
-        left = _basis(_outside(form @ right, without, 0))
-        krylov = np.hstack([krylov, left])
-        right = _outside(form.T @ left, without, 1)
-    left = krylov if rounds == 1 else _basis(krylov)
+    left = _basis(_outside(form @ right, without, 0))
+    if rounds > 1:
+        left = _krylov(form, left, rounds, without)
     u, values, v = _leading_triplets(_outside(form.T @ left, without, 1), count)
     return Directions(left @ v, values, u)
+
+
+def _krylov(form: Any, left: Floats, rounds: int, without: tuple[Floats, Floats] | None) -> Floats:
+    """Give an orthonormal basis of `left`, R Rᵀ `left` and so on: so many blocks."""
+    count = left.shape[1]
+    blocks = np.empty((len(left), rounds * count), order="F")
+    blocks[:, :count] = left
+    for done in range(1, rounds):
+        right = _outside(form.T @ left, without, 1)
+        left = _basis(_outside(form @ right, without, 0))
+        blocks[:, done * count : (done + 1) * count] = left
+    return _basis(blocks, overwrite=True)
 
 
 def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]:
@@ -226,8 +235,9 @@ def _thin_norm(matrix: Floats) -> float:
     return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
 
 
-def _basis(vectors: Floats) -> Floats:
-    return np.asarray(linalg.qr(vectors, mode="economic", check_finite=False)[0])
+def _basis(vectors: Floats, *, overwrite: bool = False) -> Floats:
+    made = linalg.qr(vectors, overwrite_a=overwrite, mode="economic", check_finite=False)
+    return np.asarray(made[0])
 
 
 def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> Any:
