@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import Descent, balanced, fitted, pulled
+from malocate.estimators.engine.factored import Descent, balanced, energy, pulled
 from malocate.estimators.engine.spectrum import leading, norm_bound, norm_within
 from malocate.estimators.engine.table import Table
 
@@ -193,8 +193,7 @@ class _Solver:
             return 0
         excess = fresh.values - self.level
         left, right = fresh.left * np.sqrt(excess), fresh.right * np.sqrt(excess)
-        change = fitted(self.cells, left, right)
-        length = math.sqrt((excess @ excess) / (self.cells.weights @ change**2))
+        length = math.sqrt((excess @ excess) / energy(self.cells, left, right))
         if self.descent.ridge.size and self.descent.ridge[0] == self.level:
             self.descent.widen(length * left, length * right)
             self.left, self.right = self.descent.left, self.descent.right

@@ -9,7 +9,7 @@ raises the objective is taken back and the momentum starts anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -183,6 +183,12 @@ def pulled(cells: Cells, left: Floats, right: Floats) -> tuple[Floats, float]:
     """Give the weighted residual w (y − fit) at the cells, and the loss Σ w (y − fit)²."""
     pulls = np.empty(len(cells))
     return pulls, _loss(cells, left, right, pulls)
+
+
+def energy(cells: Cells, left: Floats, right: Floats) -> float:
+    """Give Σ w (left · right)² over the cells."""
+    nothing = replace(cells, targets=np.zeros(len(cells)))
+    return _loss(nothing, left, right, np.empty(0))
 
 
 def _objective(cells: Cells, left: Floats, right: Floats, ridge: Floats) -> float:

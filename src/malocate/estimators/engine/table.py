@@ -57,7 +57,7 @@ class Table:
     @cached_property
     def by_column(self) -> Floats:
         """The values in the order of the columns."""
-        return np.asarray(self.values[self.cells.columns[2]])
+        return np.asarray(self.cells.by_column(self.values))
 
     def tocsr(self) -> sparse.csr_matrix:
         """Give the matrix to SciPy."""
