@@ -12,7 +12,7 @@ WORKERS ?= 2
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Complete a synthetic matrix; show its error and save a picture
+demo: $(READY) ## Ask five made-up towns where it teaches most; compare, save a picture
 	$(BIN)/malocate demo --output demo.png
 
 test: $(READY) ## Run the tests and every example in the docstrings

@@ -45,6 +45,7 @@ def test_everything_comes_back(run, folder):
     again = Run.load(folder)
     assert again.design == run.design
     assert again.stop == run.stop
+    assert again.answers_left == run.answers_left is not None
     assert again.why() == run.why()
     pandas.testing.assert_frame_equal(again.frame(), run.frame(), check_exact=True)
     assert list(again.completions) == list(run.completions) == NAMES

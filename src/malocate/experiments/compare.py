@@ -137,6 +137,14 @@ class UntilAsGood:
         return self.strategy.plan(standings, budget)
 
 
+def watched_run(
+    design: Design, sources: Sources, label: str, jobs: int = 1, show: Show = lambda *_: None
+) -> Run:
+    """Simulate a design alone, `jobs` fits at a time, and tell at every look how far it is."""
+    with _pool(jobs) as fits:
+        return _simulated(design, sources, label, fits, show)
+
+
 @contextmanager
 def _pool(jobs: int) -> Iterator[SharedFits]:
     """Give a memory for fits that runs them in processes, where more than one may run."""

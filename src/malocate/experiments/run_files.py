@@ -52,6 +52,7 @@ def save(run: Run, folder: Any) -> None:
         "format": FORMAT,
         "version": VERSION,
         "stop": {"why": run.stop.why, "reached": run.stop.reached},
+        "answers_left": None if run.answers_left is None else dict(run.answers_left),
         "completions": files,
     }
     _write_json(head, place / HEAD)
@@ -70,22 +71,30 @@ def load(folder: Any) -> Run:
                 name: SavedBand.from_plain(band) for name, band in _read_json(place / BANDS).items()
             },
             stop=Stop(**head["stop"]),
+            answers_left=head["answers_left"],
         )
     except FileNotFoundError as problem:
         missing = Path(problem.filename).name
         raise InvalidInput(f"The run in {place} is not whole: {missing} is missing.") from None
 
 
-def _clear(place: Path) -> None:
-    """Take away an earlier run's files; refuse a folder that holds anything else instead."""
+def check_folder(place: Path) -> bool:
+    """Refuse to save a run over anything but an earlier one; tell whether there is one."""
     if place.exists() and not place.is_dir():
         raise InvalidInput(f"{place} is a file; a run is saved to a folder.")
     if not place.exists() or not any(place.iterdir()):
-        return
+        return False
     if not (place / HEAD).exists():
         raise InvalidInput(
             f"{place} holds something other than a saved run; choose a new or an empty folder."
         )
+    return bool(_head(place))
+
+
+def _clear(place: Path) -> None:
+    """Take away an earlier run's files."""
+    if not check_folder(place):
+        return
     files = [name for _, names in _completions(_head(place)) for name in names]
     for name in (HEAD, DESIGN, ROUNDS, BANDS, *files):
         (place / name).unlink(missing_ok=True)

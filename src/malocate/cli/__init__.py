@@ -1,0 +1,60 @@
+"""The command line: parse, call, render. Each command is a module of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import malocate
+from malocate.cli.demo import demo
+from malocate.cli.reproduce import reproduce
+from malocate.cli.simulate import simulate
+from malocate.errors import MalocateError
+
+__all__ = ["app"]
+
+
+class OneLineErrors(TyperGroup):
+    """A group of commands that ends an error of ours in one line and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except MalocateError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    help="Spend a survey budget where it teaches you most.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"malocate {malocate.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None: ...
+
+
+app.command(epilog="Example:  malocate demo --seed 7 --output seven.png")(demo)
+app.command(epilog="Example:  malocate simulate tasting.toml --rank 2 --rank north=6 --out trial")(
+    simulate
+)
+app.command(epilog="Example:  malocate reproduce 1 --runs 3 --recipe best --out trial")(reproduce)

@@ -1,0 +1,156 @@
+"""A trial of a design: its run, that of a rival, and what both come to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malocate.cli.showing import ends
+from malocate.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from malocate.design import Design
+    from malocate.experiments import Run
+    from malocate.experiments.compare import Comparison, Show
+    from malocate.strategies import Strategy
+
+PICTURE, SUMMARY = "picture.png", "summary.json"
+
+
+class Rival(StrEnum):
+    """The strategies that a design can be held against."""
+
+    UNIFORM = "uniform"
+    PROPORTIONAL = "proportional"
+    ORACLE = "oracle"
+    NONE = "none"
+
+    def strategy(self) -> Strategy:
+        """Give the strategy."""
+        from malocate import Oracle, Uniform
+
+        if self is Rival.ORACLE:
+            return Oracle()
+        return Uniform(by="entries" if self is Rival.PROPORTIONAL else "segment")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The runs of a trial by their names, and what comparing them says."""
+
+    runs: Mapping[str, Run]
+    ranks: Mapping[str, int]
+    comparison: Comparison | None
+
+    def words(self) -> list[str]:
+        """Give what is to be said below the table."""
+        name, run = next(iter(self.runs.items()))
+        stop = f"{name} stopped: {run.stop.why}."
+        return [stop] if self.comparison is None else [stop, self.comparison.words()]
+
+    def plain(self) -> dict[str, Any]:
+        """Give everything for machines; what is not known or infinite is null."""
+        found = self.comparison
+        worth = None if found is None else {"more": found.more, "reached": found.reached}
+        plain: dict[str, Any] = _finite(
+            {
+                "runs": {label: _plain_run(run) for label, run in self.runs.items()},
+                "ranks": dict(self.ranks),
+                "comparison": worth,
+                "words": self.words(),
+            }
+        )
+        return plain
+
+    def plot(self) -> Figure:
+        """Draw the runs side by side, or the only one."""
+        return (self.comparison or next(iter(self.runs.values()))).plot()
+
+    def save(self, out: Path) -> None:
+        """Write the runs, a summary and a picture to a folder."""
+        for label, run in self.runs.items():
+            run.save(out / label)
+        text = json.dumps(self.plain(), indent=2, ensure_ascii=False, allow_nan=False)
+        (out / SUMMARY).write_text(text + "\n", encoding="utf-8")
+        self.plot().savefig(out / PICTURE, dpi=150)
+
+
+def run_trial(
+    design: Design,
+    ranks: Mapping[str, int],
+    noise: float | None,
+    against: Rival,
+    jobs: int,
+    show: Show,
+) -> Trial:
+    """Try a design on made-up matrices, by itself or against a rival."""
+    from malocate.experiments.compare import compare, watched_run
+    from malocate.experiments.twins import twins
+
+    sources = twins(design, ranks, noise=noise, seed=design.seed)
+    made = {name: int(source.left.shape[1]) for name, source in sources.items()}
+    name, rival = names_of(design, against)
+    if against is Rival.NONE:
+        return Trial({name: watched_run(design, sources, name, jobs, show)}, made, None)
+    found = compare(design, sources, against.strategy(), names=(name, rival), jobs=jobs, show=show)
+    return Trial({name: found.run, rival: found.rival}, made, found)
+
+
+def names_of(design: Design, against: Rival) -> tuple[str, str]:
+    """Give the names of the runs: that of the design's strategy, and its rival's."""
+    return type(design.strategy).__name__, against.value
+
+
+def ranks_of(design: Design, given: Sequence[str]) -> dict[str, int]:
+    """Read ranks: "3" is for all segments, "north=8" for one; the later wins."""
+    ranks: dict[str, int] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            rank = int(number)
+        except ValueError:
+            raise InvalidInput(
+                f"--rank {text} is not a rank; write a number, or a segment's name, = and a number."
+            ) from None
+        names = [name] if equals else [segment.name for segment in design.segments]
+        ranks |= dict.fromkeys(names, rank)
+    return ranks
+
+
+def check_out(out: Path, names: Sequence[str]) -> None:
+    """Refuse a folder that could not be written to at the end of a long job."""
+    import malocate.plots  # noqa: F401  # so that a missing matplotlib is told of at once
+    from malocate.experiments.run_files import check_folder
+
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"--out {out} is a file; give a folder.")
+    for name in names:
+        check_folder(out / name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InvalidInput(f"--out {out} cannot be made: {problem.strerror}.") from None
+
+
+def _plain_run(run: Run) -> dict[str, Any]:
+    last = run.records[-1] if run.records else None
+    return {
+        "stop": run.stop.why,
+        "spent": 0.0 if last is None else last.spent,
+        "losses": {} if last is None else dict(last.losses),
+        "segments": {name: asdict(end) for name, end in ends(run).items()},
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Give the value with null in the place of numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
