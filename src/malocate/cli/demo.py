@@ -23,7 +23,7 @@ MARKET = {
 }
 """Towns: people × wines, and the rank of the tastes, which nobody is told."""
 
-BUDGET, BATCH = 10_000, 500
+BUDGET, BATCH = 8_000, 500
 
 
 def demo(
