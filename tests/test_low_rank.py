@@ -169,7 +169,7 @@ class TestGivenSettings:
             ({"ridge": 0.0}, InvalidInput, "ridge is 0.0; it must be a positive number"),
             ({"ridge": "big"}, InvalidType, "ridge is 'big'"),
             ({"centre": "median"}, InvalidInput, "centre is 'median'"),
-            ({"tune": "never"}, InvalidInput, "tune is 'never'; it must be 'full' or 'local'"),
+            ({"tune": "never"}, InvalidInput, "tune is 'never'; it must be 'full', 'local' or 'auto'"),
         ],
     )
     def test_senseless_settings_are_refused(self, settings, kind, sentence):

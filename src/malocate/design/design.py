@@ -29,7 +29,7 @@ from malocate.problem.settings import (
 from malocate.strategies import MALocate
 from malocate.strategies.base import Strategy
 
-SMALL = 0.025
+SMALL = 0.05
 """The share of the answers in each fold where no certificate asks for more."""
 
 
@@ -66,7 +66,7 @@ class Design:
     segments: tuple[Segment, ...]
     budget: float
     loss: Loss = field(default_factory=Loss)
-    estimator: Estimator = field(default_factory=lambda: LowRankLeastSquares(tune="local"))
+    estimator: Estimator = field(default_factory=lambda: LowRankLeastSquares(tune="auto"))
     validation: Scheme | str = "auto"
     estimate: str = "residual"
     bound: str | Bound = "auto"

@@ -52,7 +52,7 @@ class Growing:
     [400, 600, 900]
     """
 
-    ratio: float = 1.25
+    ratio: float = 1.3
     per_side: float = 4.0
     least: int = 20
     fresh = False

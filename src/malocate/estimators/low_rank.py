@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from malocate.errors import InvalidInput
 from malocate.estimators.base import Completion, Memory, Status, check_start, empty_completion
 from malocate.estimators.centring import CentreKind, check_kind
 from malocate.estimators.engine.threads import pinned
@@ -28,7 +27,7 @@ from malocate.estimators.tuning.inner import Split
 from malocate.estimators.tuning.ridge_path import NOWHERE, Pair, Place
 from malocate.estimators.tuning.track import Track
 from malocate.problem import Observations
-from malocate.problem.settings import check_count, check_positive
+from malocate.problem.settings import check_count, check_positive, check_word
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +36,9 @@ WORTHWHILE = 0.01
 
 To it comes what centring saves on any low-rank matrix, whose lines do not average to zero.
 """
+
+FAR = 1.3
+"""Growth of the answers from which on ``tune="auto"`` searches everything anew."""
 
 LOCAL_JUDGES, LOCAL_FOLDS = 250, 4
 """Entries that should judge a local fit, and the most folds whose factors are remembered for it."""
@@ -54,7 +56,10 @@ class LowRankLeastSquares:
 
     With ``tune="local"`` and a `start` from an earlier fit with the same settings, only the
     neighbourhood of that fit's choice is searched, at a fraction of the cost. Without such a
-    start, and with ``tune="full"``, everything is searched and a `start` changes nothing.
+    start, and with ``tune="full"``, everything is searched and a `start` changes nothing. In
+    small steps a local search keeps up; in large ones it falls behind where a matrix is just
+    becoming known, so ``tune="auto"`` goes on locally only while answers grow by less than 30 %
+    at a time.
 
     `memory` tells what was found, such as `centre`, `ridge` and `held_out_error`.
 
@@ -71,7 +76,7 @@ class LowRankLeastSquares:
     rank: int | Literal["auto"] = "auto"
     ridge: float | Literal["auto"] = "auto"
     centre: CentreKind | Literal["auto"] = "auto"
-    tune: Literal["full", "local"] = "full"
+    tune: Literal["full", "local", "auto"] = "full"
 
     def __post_init__(self) -> None:
         if self.rank != "auto":
@@ -80,8 +85,7 @@ class LowRankLeastSquares:
             check_positive("ridge", self.ridge, "it must be a positive number, or 'auto'")
         if self.centre != "auto":
             check_kind(self.centre)
-        if self.tune not in ("full", "local"):
-            raise InvalidInput(f"tune is {self.tune!r}; it must be 'full' or 'local'.")
+        check_word("tune", self.tune, ("full", "local", "auto"))
 
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Complete the matrix; a `start` saves work when ``tune="local"``."""
@@ -90,7 +94,7 @@ class LowRankLeastSquares:
             return empty_completion(observations, self._nothing(observations.shape))
         split = Split.of(observations.entries, observations.scale)
         with pinned():
-            if self.tune == "local" and start is not None and self._knows(start, split):
+            if start is not None and self._knows(start, split) and self._near(start, split):
                 track, errors = self._retuned(split, start)
             else:
                 track, errors = self._searched(split)
@@ -147,6 +151,12 @@ class LowRankLeastSquares:
         memory = start.memory
         same = memory.get("settings") == self._settings and memory.get("share") == split.share
         return same and start.rank > 0
+
+    def _near(self, start: Completion, split: Split) -> bool:
+        """Tell whether a search may stay in the neighbourhood of `start`."""
+        if self.tune == "auto":
+            return split.entries.n_answers < FAR * int(start.memory["answers"])
+        return self.tune == "local"
 
     @property
     def _settings(self) -> str:

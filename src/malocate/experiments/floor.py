@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from malocate.confidence.judgement import fit_all
 from malocate.design import Design
-from malocate.estimators.base import Completion
 from malocate.estimators.low_rank import LowRankLeastSquares
 from malocate.experiments.paper import Experiment, name_of
 from malocate.experiments.simulation import Panel
@@ -20,7 +19,7 @@ from malocate.strategies import GoodAllocation, Standing
 if TYPE_CHECKING:
     import pandas
 
-SHARES = (0.3, 0.45, 0.6, 0.8, 1.0)
+SHARES = (0.45, 1.0)
 """Shares of the budget at which the floor is measured."""
 
 FLOORS = {"floor-1": 1.0, "floor-inf": math.inf}
@@ -69,14 +68,13 @@ def _errors(
     """Give one segment's true errors after each of the sizes, in rising order."""
     name = name_of(place)
     panel = Panel(design.segments[place], sources[name])
-    estimator = LowRankLeastSquares(rank=problem.ranks[place], tune="local")
+    estimator = LowRankLeastSquares(rank=problem.ranks[place])
     errors: list[float] = []
-    done: Completion | None = None
     asked = 0
     for size in map(round, sizes):
         panel.ask(design, Batch(place, name, asked, size))
-        done, asked = fit_all(estimator, panel.answers, done), size
-        error = panel.error_of(done)
+        asked = size
+        error = panel.error_of(fit_all(estimator, panel.answers))
         errors.append(math.nan if error is None else error)
     return errors
 

@@ -106,7 +106,9 @@ def _probability(shapes: Sequence[Shape]) -> list[Condition]:
 
 def _side(shapes: Sequence[Shape]) -> Condition:
     shortest = min(max(shape) for shape in shapes)
-    words = f"the longer side is {shortest}; the proof wants {_SHORTEST}, for a pair in first batches"
+    words = (
+        f"the longer side is {shortest}; the proof wants {_SHORTEST}, for a pair in first batches"
+    )
     return Condition("side", shortest >= _SHORTEST, words)
 
 
