@@ -55,7 +55,7 @@ class Run:
     >>> design = Design([source.segment("north")], budget=260, estimator=SoftImpute())
     >>> run = simulate(design, {"north": source})
     >>> run.frame()[["spent", "segment", "n_north"]].to_numpy().tolist()
-    [[200.0, 'north', 200], [250.0, 'north', 250], [260.0, 'north', 260]]
+    [[200.0, 'north', 200], [260.0, 'north', 260]]
     """
 
     design: Design

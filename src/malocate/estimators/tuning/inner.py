@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from malocate.estimators.centring import CentreKind, fit_centre
+from malocate.estimators.centring import Centre, CentreKind, fit_centre
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
@@ -71,13 +71,16 @@ class Fold:
     """One inner fold: walks over the other entries, judged by its own."""
 
     def __init__(self, split: Split, fold: int, kind: CentreKind, grid: Grid, cap: int) -> None:
-        """Fit the centre to the other entries; nothing is walked before it is asked for."""
+        """Nothing is fitted or walked before it is asked for."""
         self._split, self._ours = split, split.folds == fold
-        self._centre = fit_centre(self._others(), kind)
-        self._grid, self._cap = grid, cap
+        self._kind, self._grid, self._cap = kind, grid, cap
         self._losses: dict[Place, Floats] = {}
         self.judges = int(np.count_nonzero(self._ours))
         self.weight = int(split.entries.visits[self._ours].sum())
+
+    @cached_property
+    def _centre(self) -> Centre:
+        return fit_centre(self._others(), self._kind)
 
     @cached_property
     def walk(self) -> Walk:
