@@ -68,12 +68,15 @@ def test_links_between_pages_lead_somewhere(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", ["online", "projected", "square_root_lasso"])
+MEASURED = [f"estimators/{name}.md" for name in ("online", "projected", "square_root_lasso")]
+
+
+@pytest.mark.parametrize("page", [*MEASURED, "reproduce.md"])
 def test_measured_tables_on_a_page_are_those_of_the_committed_rows(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     written = importlib.import_module("pages")
-    shown = (ROOT / "docs" / "estimators" / f"{page}.md").read_text(encoding="utf-8")
-    paragraphs = written.measured(ROOT / "benchmarks" / "results")[f"estimators/{page}.md"]
+    shown = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    paragraphs = written.measured(ROOT / "benchmarks" / "results")[page]
     assert shown == written.replaced(shown, paragraphs)
     assert any(paragraph.startswith("| ") for paragraph in paragraphs)
 

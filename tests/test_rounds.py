@@ -307,3 +307,22 @@ def test_the_loss_of_the_frame_is_the_design_s():
     assert last["loss"] == pytest.approx(math.hypot(*errors))
     assert last["loss_1"] == pytest.approx(sum(errors))
     assert last["loss_inf"] == pytest.approx(max(errors))
+
+
+class TestPooledUnits:
+    def test_a_loud_segment_does_not_disturb_a_quiet_one(self):
+        pooled = pooled_noise([1.0, 1e-4], [200, 200], [2.0, 2e-8])
+        assert pooled.values == pytest.approx([1.0, 1e-4], rel=0.02)
+        assert pooled.errors == pytest.approx([0.1, 1e-5], rel=0.1)
+
+    def test_units_change_nothing(self):
+        one = pooled_noise([1.0, 1.3, 0.8], [9, 30, 4], [2.0, 3.0, 1.0])
+        two = pooled_noise([1e4, 1.3e4, 0.8e4], [9, 30, 4], [2e8, 3e8, 1e8])
+        assert two.values == pytest.approx(1e4 * one.values)
+        assert two.errors == pytest.approx(1e4 * one.errors)
+
+    def test_single_pairs_tell_nothing_of_their_own_error(self):
+        assert np.isnan(pooled_noise([1.0, 3.0], [1, 1], [0.0, 0.0]).values).all()
+
+    def test_who_does_not_scatter_has_no_noise(self):
+        assert pooled_noise([1.0, 0.0], [50, 50], [2.0, 0.0]).values[1] == 0.0

@@ -122,11 +122,9 @@ def _catches_up(curves: Curves) -> list[Claim]:
 
 
 def _caught(end: float, peak: float) -> str:
-    if peak <= 1.02:
+    if max(end, peak) <= 1.02:
         return "fails: uniform was never behind"
-    if end >= peak:
-        return "holds: it has not begun to catch up"
-    return "holds" if end <= 1.1 else "holds: it is catching up, and has not caught up yet"
+    return "holds: it has caught up" if end <= 1.1 else "holds: it has not caught up by then"
 
 
 def _flattens(curves: Curves) -> list[Claim]:

@@ -35,6 +35,7 @@ class Finding:
       to the budget's end is no such size: its band is approximate.
     - `latest`: the last look's own band, from which the next one starts.
     - `noise`: the latest band's noise level, the entries that tell it, and their spread.
+    - `scatter`: the squared standard error of the mean squared miss, before noise is taken off.
     - `trail`: (asked, upper) of the last looks.
     """
 
@@ -45,6 +46,7 @@ class Finding:
     certified: Band | None
     latest: Band | None
     noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    scatter: float = math.inf
     trail: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -147,8 +149,17 @@ def _noted(
         return replace(before, asked=asked, number=number, latest=band, trail=trail)
     certified = before.certified if before is not None and not on_grid else None
     certified = band if on_grid else certified
-    noise = _noise(band)
-    return Finding(asked, _next(before), band.completion, band, certified, band, noise, trail)
+    return Finding(
+        asked,
+        _next(before),
+        band.completion,
+        band,
+        certified,
+        band,
+        _noise(band),
+        _scatter(band),
+        trail,
+    )
 
 
 def _noise(band: Band) -> tuple[float, float, float]:
@@ -157,6 +168,13 @@ def _noise(band: Band) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     spread = float(noise.variances.var(ddof=1)) if noise.entries > 1 else 0.0
     return noise.value, float(noise.entries), spread
+
+
+def _scatter(band: Band) -> float:
+    folds = [fold.units.squares for fold in band.evidence.folds]
+    if not folds or min(map(len, folds)) < 2:
+        return math.inf
+    return sum(float(each.var(ddof=1)) / len(each) for each in folds) / len(folds) ** 2
 
 
 def _next(before: Finding | None) -> int:

@@ -16,9 +16,6 @@ from malocate.strategies.base import Standing
 Findings = Sequence[Finding | None]
 """What is known of each segment, in the design's order; None before its first look."""
 
-LEAST_SHARE = 0.2
-"""Share of an estimate's variance that is kept when that of its noise level is replaced."""
-
 
 def standings_of(
     design: Design, findings: Findings, errors: Sequence[float | None] | None = None
@@ -91,11 +88,12 @@ def _estimates(design: Design, findings: Findings) -> list[Estimated]:
     if not pools or not judged:
         return own
     pooled = pooled_noise(*np.array([finding.noise for finding in judged]).T)
-    lent = dict(zip(map(id, judged), zip(pooled.values, pooled.errors, strict=True), strict=True))
+    lent = zip(map(id, judged), pooled.values.tolist(), pooled.errors.tolist(), strict=True)
+    levels = {key: (value, error) for key, value, error in lent}
     return [
-        each
-        if finding is None or id(finding) not in lent
-        else _with_noise(each, finding.noise, *lent[id(finding)])
+        _with_noise(each, finding, *levels[id(finding)])
+        if finding and id(finding) in levels
+        else each
         for each, finding in zip(own, findings, strict=True)
     ]
 
@@ -105,13 +103,9 @@ def _estimate(finding: Finding | None) -> Estimated:
     return _UNKNOWN if band is None else Estimated(band.estimate, band.se)
 
 
-def _with_noise(
-    own: Estimated, noise: tuple[float, float, float], value: float, error: float
-) -> Estimated:
+def _with_noise(own: Estimated, finding: Finding, value: float, error: float) -> Estimated:
     """Give the estimate with another noise level in the place of the segment's own."""
     if math.isnan(value) or not math.isfinite(own.value):
         return own
-    level, count, spread = noise
-    variance = own.se**2 if math.isfinite(own.se) else 0.0
-    rest = max(LEAST_SHARE * variance, variance - (spread / count if count else 0.0))
-    return Estimated(float(own.value + level - value), math.sqrt(rest + error**2))
+    change = finding.noise[0] - value
+    return Estimated(own.value + change, math.sqrt(finding.scatter + error**2))
