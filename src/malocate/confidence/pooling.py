@@ -30,8 +30,8 @@ def pooled_noise(values: npt.ArrayLike, counts: npt.ArrayLike, spreads: npt.Arra
 
     >>> pooled_noise([1.0, 1.4, 0.0], [100, 2, 0], [2.0, 1.5, 0.0]).values.round(2).tolist()
     [1.01, 1.01, 1.01]
-    >>> pooled_noise([1.0, 1e-4], [200, 200], [2.0, 2e-8]).values.round(5).tolist()
-    [0.99978, 0.0001]
+    >>> pooled_noise([1.0, 1e-4], [200, 200], [2.0, 2e-8]).values.round(4).tolist()
+    [0.9989, 0.0001]
     """
     means, sizes, widths = (np.asarray(each, float) for each in (values, counts, spreads))
     relative = _relative_spread(means, sizes, widths)
@@ -48,7 +48,8 @@ def pooled_noise(values: npt.ArrayLike, counts: npt.ArrayLike, spreads: npt.Arra
     if between == 0.0:  # all levels are alike: the mean over all replicated entries
         common = float(np.log(sizes[level] @ means[level] / sizes[level].sum()))
     own = between / (between + squares)  # how much a segment keeps of its own; 0 if it knows none
-    pooled = np.exp(common + own * (logs - common))
+    lifted = np.where(level, own * np.where(level, squares, 0.0) / 2, 0.0)
+    pooled = np.exp(common + own * (logs - common) - lifted)  # a mean itself is not low
     left = np.where(level, own * np.where(level, squares, 0.0), between) + (1 - own) ** 2 * error
     silent = (sizes > 0) & (means == 0)  # who repeats without any scatter has no noise
     pooled[silent] = 0.0
