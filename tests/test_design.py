@@ -163,8 +163,16 @@ def test_weights_per_entry_count_askable_cells():
 @pytest.mark.parametrize("schedule", [Growing(), Batches(7), Doubling()])
 def test_a_cap_ends_the_looks(schedule):
     grid = capped(schedule.grid(NORTH, 0.05, 2), NORTH.cap)
-    assert grid.sizes[-1] == NORTH.cap
-    assert list(grid.sizes) == sorted(set(grid.sizes))
+    sizes = [grid.size(number) for number in range(1, grid.looks + 1)]
+    assert sizes[-1] == NORTH.cap
+    assert sizes == sorted(set(sizes))
+
+
+def test_a_large_cap_is_no_list_of_sizes():
+    grid = Design([Segment("a", (9, 9), cap=10**8)], 1e9, schedule=Batches(1)).grids[0]
+    assert grid.looks == 10**8 - 71  # the first is 8 for each line
+    assert grid.next_size(10**8 - 1) == 10**8
+    assert grid.next_size(10**8) is None
 
 
 def test_doubling_doubles_exactly_for_ever():

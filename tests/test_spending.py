@@ -53,6 +53,7 @@ def test_a_look_judges_draws_by_their_number_not_by_when_they_were_answered():
         ({"sizes": (5, 5)}, InvalidInput, "must rise"),
         ({"sizes": ()}, InvalidInput, "one at least"),
         ({"sizes": (5.5,)}, InvalidType, "whole number"),
+        ({"last": 0}, InvalidInput, "last is 0; it must be at least 1"),
         ({"sizes": 5}, InvalidType, "list of whole numbers"),
         ({"first": 2, "ratio": 1.1}, InvalidInput, "second would not be larger"),
     ],
@@ -83,3 +84,35 @@ def test_sizes_may_grow_by_a_step():
 def test_a_grid_that_steps_spends_no_more_than_delta():
     grid = Anytime(delta=0.05, first=10, step=1, segments=3)
     assert 3 * sum(grid.delta_at(number) for number in range(1, 5000)) < 0.05
+
+
+@given(
+    settings=st.sampled_from([{"ratio": 1.25}, {"step": 7}, {"sizes": (5, 20, 40)}]),
+    last=st.integers(1, 600),
+    draws=st.integers(0, 700),
+)
+def test_a_last_size_ends_the_grid(settings, last, draws):
+    grid = Anytime(first=20, last=last, **settings)
+    plain = Anytime(first=20, **settings)
+    ends = plain.looks or 100
+    sizes = [n for n in map(plain.size, range(1, ends + 1)) if n < last] + [last]
+    assert [grid.size(number) for number in range(1, grid.looks + 1)] == sizes
+    below = [size for size in sizes if size <= draws]
+    look = grid.reached(draws)
+    assert (look.number, look.size) == (len(below), below[-1]) if below else look is None
+    assert grid.next_size(draws) == next((size for size in sizes if size > draws), None)
+    with pytest.raises(InvalidInput, match=f"no look {len(sizes) + 1}"):
+        grid.delta_at(len(sizes) + 1)
+
+
+def test_a_grid_that_hardly_grows_is_counted_at_once():
+    grid = Anytime(first=10**7, ratio=1 + 1e-7, last=10**12)
+    assert grid.size(grid.looks - 1) < 10**12 == grid.size(grid.looks)
+    assert grid.reached(10**12).number == grid.looks > 10**8
+
+
+def test_sizes_never_fall_however_large():
+    grid = Anytime(first=2**40, ratio=2.0)
+    sizes = [grid.size(number) for number in range(1, 80)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == 2**63 - 1

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,8 @@ from malocate.problem.settings import check_count, check_positive, check_share
 
 LARGEST = 2**63 - 1
 """More draws than anybody asks."""
+
+_GROWTH = 40.0  # once sizes have grown by e to this power, they are as large as can be
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,16 @@ class Anytime:
     Look s of a segment judges its first `size(s)` draws, by draw number, and spends
     delta / (segments · s · (s + 1)). All bounds of all looks at all segments then hold together
     with a chance of at least 1 − delta, whatever was allocated and whenever one stops. The
-    sizes are `sizes`, or grow from `first` by adding `step`, or else by the factor `ratio`.
+    sizes are `sizes`, or grow from `first` by adding `step`, or else by the factor `ratio`; with
+    `last` they end there, and it is a size itself.
 
     >>> grid = Anytime(delta=0.05, segments=2, first=200, ratio=1.5)
     >>> [grid.size(number) for number in (1, 2, 3)]
     [200, 300, 450]
     >>> grid.reached(320)
     Look(number=2, size=300, delta=0.004166666666666667)
+    >>> Anytime(first=200, ratio=1.5, last=320).next_size(300)
+    320
     """
 
     delta: float = 0.05
@@ -50,12 +56,15 @@ class Anytime:
     ratio: float = 1.25
     sizes: tuple[int, ...] | None = None
     step: int | None = None
+    last: int | None = None
 
     def __post_init__(self) -> None:
         check_share("delta", self.delta)
         check_count("segments", self.segments)
         check_count("first", self.first)
         check_positive("ratio", self.ratio)
+        if self.last is not None:
+            check_count("last", self.last)
         if self.sizes is not None:
             object.__setattr__(self, "sizes", _rising(self.sizes))
         elif self.step is not None:
@@ -69,14 +78,24 @@ class Anytime:
     def size(self, number: int) -> int:
         """Give the number of draws that a look judges; looks are counted from 1."""
         check_count("number", number)
-        if self.sizes is None and self.step is not None:
-            return self.first + (number - 1) * self.step
-        if self.sizes is None:
-            fits = (number - 1) * math.log(self.ratio) < 40
-            return math.ceil(self.first * self.ratio ** (number - 1) - 1e-6) if fits else LARGEST
-        if number > len(self.sizes):
-            raise InvalidInput(f"There is no look {number}: the grid has {len(self.sizes)} sizes.")
-        return self.sizes[number - 1]
+        if self.looks is not None and number > self.looks:
+            raise InvalidInput(f"There is no look {number}: the grid has {self.looks} sizes.")
+        if self.last is not None and number == self.looks:
+            return self.last
+        return self._endless(number)
+
+    @cached_property
+    def looks(self) -> int | None:
+        """How many sizes there are; None where they have no end."""
+        if self.last is not None:
+            return self._reached(self.last - 1) + 1
+        return None if self.sizes is None else len(self.sizes)
+
+    def next_size(self, draws: int) -> int | None:
+        """Give the first size above `draws`; None where the grid has ended."""
+        check_count("draws", draws, least=0)
+        number = self._count(draws)
+        return None if number == self.looks else self.size(number + 1)
 
     def delta_at(self, number: int) -> float:
         """Give the chance of error that a look at one segment may spend."""
@@ -94,14 +113,28 @@ class Anytime:
 
     def _count(self, draws: int) -> int:
         """Count the sizes that are no larger than `draws`."""
+        if self.last is not None and self.looks is not None and draws >= self.last:
+            return self.looks
+        return self._reached(draws)
+
+    def _reached(self, draws: int) -> int:
+        """Count the sizes that are no larger than `draws`, as if there were no last one."""
         if self.sizes is not None:
             return bisect_right(self.sizes, draws)
         if self.step is not None:
             return max(0, (draws - self.first) // self.step + 1)
-        number = 0
-        while self.size(number + 1) <= draws:
-            number += 1
-        return number
+        most = math.ceil(_GROWTH / math.log(self.ratio)) + 1
+        return bisect_right(range(1, most + 1), draws, key=self._endless)
+
+    def _endless(self, number: int) -> int:
+        """Give a size as if there were no last one."""
+        if self.sizes is not None:
+            return self.sizes[number - 1]
+        if self.step is not None:
+            return self.first + (number - 1) * self.step
+        if (number - 1) * math.log(self.ratio) >= _GROWTH:
+            return LARGEST
+        return min(LARGEST, math.ceil(self.first * self.ratio ** (number - 1) - 1e-6))
 
 
 def settled_draws(observations: Observations) -> int:

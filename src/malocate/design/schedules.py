@@ -8,13 +8,14 @@ what is certified at it are the same look.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from malocate.confidence.spending import Anytime
 from malocate.errors import InvalidInput
 from malocate.problem import Segment
 from malocate.problem.settings import check_count, check_positive
+from malocate.theory import first_batch
 
 
 class Schedule(Protocol):
@@ -121,8 +122,7 @@ class Doubling:
 
     def grid(self, segment: Segment, delta: float, segments: int) -> Anytime:
         """Give the sizes of a segment's looks."""
-        side = segment.longest
-        first = 4 * math.ceil((side * math.log(max(side, 2)) + 1) / 2)
+        first = first_batch(segment.shape)
         return Anytime(delta=delta, segments=segments, first=first, ratio=2.0)
 
 
@@ -132,12 +132,8 @@ SCHEDULES: dict[str, type[Any]] = {each.__name__: each for each in (Growing, Bat
 def capped(grid: Anytime, cap: int | None) -> Anytime:
     """Give the grid whose last size is the cap.
 
-    >>> capped(Anytime(first=100, step=40), 150).sizes
-    (100, 140, 150)
+    >>> grid = capped(Anytime(first=100, step=40), 150)
+    >>> [grid.size(number) for number in range(1, grid.looks + 1)]
+    [100, 140, 150]
     """
-    if cap is None:
-        return grid
-    below = grid.reached(cap - 1)
-    count = 0 if below is None else below.number
-    sizes = (*(grid.size(number) for number in range(1, count + 1)), cap)
-    return Anytime(delta=grid.delta, segments=grid.segments, sizes=sizes)
+    return grid if cap is None else replace(grid, last=cap)

@@ -10,7 +10,7 @@ import numpy as np
 
 from malocate.confidence.pooling import pooled_noise
 from malocate.design import Design
-from malocate.rounds.looks import Finding, grid_place
+from malocate.rounds.looks import Finding
 from malocate.strategies.base import Standing
 
 Findings = Sequence[Finding | None]
@@ -55,11 +55,8 @@ def spent(design: Design, findings: Findings) -> float:
 
 def next_batch(design: Design, place: int, finding: Finding | None) -> int:
     """Give how many draws lead to the segment's next look; 0 where its cap is reached."""
-    now, grid = asked(finding), design.grids[place]
-    reached, _ = grid_place(design, place, now)
-    if grid.sizes is not None and reached == len(grid.sizes):
-        return 0
-    return grid.size(reached + 1) - now
+    size = design.grids[place].next_size(asked(finding))
+    return 0 if size is None else size - asked(finding)
 
 
 def met(design: Design, place: int, finding: Finding | None) -> bool:
