@@ -52,9 +52,18 @@ DESIGNS = {
     "targets": design(rmse={"north": 0.15}, replicates=0.05, pooled=False, noise_variance=0.25),
     "one target": design(rmse=0.2, epsilon=4.0, bound=Moment(kappa=5.0), seed=2**40),
     "soft": design(estimator=SoftImpute(penalty=2.0), validation=CrossFit(4, 0.05)),
-    "lasso": design(estimator=SquareRootLasso(box="clip"), validation=Halves(), estimate="pairs"),
+    "lasso": design(
+        estimator=SquareRootLasso(box="clip"),
+        validation=Halves(),
+        estimate="pairs",
+        bound="normal",
+    ),
+        estimator=SquareRootLasso(box="clip"), validation=Halves(), estimate="pairs", bound="normal"
+    ),
     "fixed": design(estimator=LowRankLeastSquares(rank=2, ridge=0.1, centre="mean")),
-    "once": design(validation=OnceVsMulti(), bound=Paper(by="delta"), schedule=Growing(2.0)),
+    "once": design(
+        validation=OnceVsMulti(), estimate="pairs", bound=Paper(by="delta"), schedule=Growing(2.0)
+    ),
     "doubling": design(schedule=Doubling(), keep="best", strategy=MALocate(by="upper")),
 }
 
@@ -137,12 +146,35 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ({"rmse": {"east": 0.1}}, "rmse names a segment 'east'; there are north"),
         ({"epsilon": -1}, "epsilon is -1"),
         ({"estimate": "guess"}, "estimate is 'guess'; choose from"),
+        ({"bound": "betting"}, "Segment 'söuth/2': bound='betting' needs to know"),
+        ({"noise_variance": 100.0}, "Segment 'north': noise_variance is 100.0; answers from"),
+        ({"estimate": "two_phase"}, "Segment 'north': bound='betting' cannot judge"),
+        ({"replicates": 0.1, "schedule": Doubling()}, "judges fresh draws alone"),
+        ({"strategy": GoodAllocation({"north": 1.0})}, "no complexity for segment 'söuth/2'"),
         ({"seed": -1}, "seed is -1; it must be at least 0"),
     ],
 )
 def test_bad_designs_are_refused(settings, words):
     with pytest.raises(InvalidInput, match=words):
         Design(**({"segments": [NORTH, SOUTH], "budget": 100} | settings))
+
+
+def test_a_switch_is_no_share():
+    with pytest.raises(InvalidType, match="replicates is False"):
+        design(replicates=False)
+
+
+def test_folds_must_fit_into_the_whole():
+    with pytest.raises(InvalidInput, match=r"share is 0\.9; 3 folds of it must fit"):
+        CrossFit(folds=3, share=0.9)
+
+
+def test_a_design_does_not_change_with_what_it_was_made_of():
+    targets = {"north": 0.1}
+    made = design(rmse=targets)
+    targets["north"] = 5.0
+    assert made.targets == (0.1, math.inf)
+    assert hash(made) == hash(design(rmse={"north": 0.1}))
 
 
 @pytest.mark.parametrize("part", ["estimator", "strategy", "schedule", "loss"])

@@ -11,13 +11,18 @@ import pytest
 from scipy import stats
 
 from malocate import (
+    Allocation,
     Batches,
     CrossFit,
     Design,
+    Doubling,
     HoldOut,
+    InvalidInput,
+    InvalidType,
     Loss,
     MALocate,
     Observations,
+    Replay,
     Segment,
     SoftImpute,
     Synthetic,
@@ -128,7 +133,7 @@ class TestStep:
         calls = []
         sources, design = design_of(budget=900)
 
-        def counted(segment, asked):
+        def counted(segment, before, asked):
             calls.append(segment)
             return map
 
@@ -218,7 +223,8 @@ class TestStopping:
     def test_all_targets_met_ends_it(self):
         sources, design = design_of(rmse=3.0, budget=10_000)
         run = simulate(design, sources)
-        assert run.stop == Stop("every segment has reached its target", reached=True)
+        words = "every segment has reached its target, by approximate bounds"
+        assert run.stop == Stop(words, reached=True, label="approximate")
 
     def test_caps_end_it_and_say_so(self):
         source = Synthetic.low_rank((9, 9), rank=1, rng=0)
@@ -326,3 +332,105 @@ class TestPooledUnits:
 
     def test_who_does_not_scatter_has_no_noise(self):
         assert pooled_noise([1.0, 0.0], [50, 50], [2.0, 0.0]).values[1] == 0.0
+
+
+class Wayward:
+    """A strategy that decides what it is told to."""
+
+    def __init__(self, decision):
+        self.decision = decision
+
+    def plan(self, standings, budget):
+        return self.decision(standings)
+
+
+WRONG = {
+    "no allocation": (lambda _: (60, 60, 60), "Wayward.plan gave a tuple; it must give an All"),
+    "nothing": (lambda _: None, "Wayward.plan gave a NoneType"),
+    "too few": (lambda _: Allocation((60,), (0.0,) * 3), "gave 1 numbers as answers for 3"),
+    "short index": (lambda _: Allocation((60,) * 3, (0.0,)), "gave 1 numbers as index for 3"),
+    "below zero": (lambda _: Allocation((-5, 0, 0), (0.0,) * 3), "'easy' -5 answers; its batch"),
+    "parts": (lambda _: Allocation((1.5, 0, 0), (0.0,) * 3), "must be a whole number"),
+    "not a number": (lambda _: Allocation((math.nan, 0, 0), (0.0,) * 3), "must be a whole num"),
+    "over the batch": (lambda s: Allocation((s[0].batch + 1, 0, 0), (0.0,) * 3), "allows 0 to"),
+    "over the budget": (lambda s: Allocation(tuple(x.batch for x in s), (0.0,) * 3), "spends"),
+}
+
+
+class TestPlugIns:
+    @pytest.mark.parametrize("name", WRONG)
+    def test_a_strategy_s_mistake_is_named_before_anybody_is_asked(self, name):
+        decision, words = WRONG[name]
+        _, design = design_of(strategy=Wayward(decision), budget=100)
+        with pytest.raises((InvalidInput, InvalidType), match=words):
+            plan(design, begin(design))
+
+    def test_halves_need_even_batches(self):
+        strategy = Wayward(lambda _: Allocation((3, 0, 0), (0.0,) * 3))
+        _, design = design_of(strategy=strategy, schedule=Doubling())
+        with pytest.raises(InvalidInput, match="must be a multiple of 2"):
+            plan(design, begin(design))
+
+    def test_a_plain_class_will_do(self):
+        chosen = Wayward(lambda s: Uniform().plan(s, 900 - sum(x.answers for x in s)))
+        sources, design = design_of(strategy=chosen, budget=900)
+        assert simulate(design, sources).frame()["spent"].iloc[-1] == 900
+
+
+class TestGoals:
+    def test_floors_are_kept_before_a_goal_ends_it(self):
+        sources, segments = market()
+        segments[0] = replace(segments[0], floor=400)
+        for goal in ({"rmse": 50.0}, {"epsilon": 1e9}):
+            run = simulate(Design(segments, 3_000, estimator=FAST, **goal), sources)
+            assert run.stop.reached
+            assert run.frame()["n_easy"].iloc[-1] >= 400
+
+    def test_a_cut_look_ends_nothing(self):
+        """What is delivered must be what a stop's bound is of."""
+        source = Synthetic.ratings((12, 10), rank=1, noise=0.2, rng=0)
+        grid = Batches(size=90, first=150)
+        design = Design([source.segment("a")], 200, estimator=FAST, schedule=grid, rmse=50.0)
+        whole = simulate(design, {"a": source})
+        assert whole.stop.reached
+        cut = simulate(replace(design, budget=140), {"a": source})
+        assert not cut.stop.reached
+        assert math.isfinite(cut.bands["a"].upper)
+
+    def test_the_bound_is_of_what_is_delivered(self):
+        source = Synthetic.ratings((12, 10), rank=1, rng=0)
+        design = Design([source.segment("a")], 230, estimator=FAST, schedule=Batches(90, 150))
+        frame = simulate(design, {"a": source}).frame()
+        assert frame["bound"].tolist() == pytest.approx((120 * frame["upper_a"]).tolist())
+
+    def test_a_stop_says_whether_it_is_proven(self):
+        source = Synthetic.ratings((12, 10), rank=1, rng=0)
+        plain = Synthetic.low_rank((12, 10), rank=1, rng=0)
+        for each, label in ((source, "certified"), (plain, "approximate")):
+            design = Design([each.segment("a")], 5_000, estimator=FAST, rmse=4.0)
+            run = simulate(design, {"a": each})
+            assert (run.stop.reached, run.stop.label) == (True, label)
+            assert run.stop.why.endswith(f"by {label} bounds")
+
+
+@pytest.mark.parametrize("budget", [1, 2, 7, 8])
+def test_a_budget_smaller_than_a_first_round_is_spent(budget):
+    sources, design = design_of(budget=budget)
+    run = simulate(design, sources)
+    assert run.frame()["spent"].iloc[-1] == budget
+
+
+def test_a_segment_nobody_can_pay_for_does_not_starve_the_others():
+    sources, segments = market()
+    segments[0] = replace(segments[0], cost=1e300)
+    run = simulate(Design(segments, 900, estimator=FAST), sources)
+    assert run.frame()["spent"].iloc[-1] == 900
+
+
+def test_recorded_answers_that_serve_again_withdraw_the_certificate():
+    answers = Synthetic.ratings((12, 10), rank=1, rng=0).observe(400)
+    for again, label in ((True, "certified"), (False, "approximate")):
+        source = Replay(answers, replace=again)
+        design = Design([source.segment("a")], 700, estimator=FAST, schedule=Batches(100, 200))
+        band = simulate(design, {"a": source}).bands["a"]
+        assert (band.label, "served again" in band.reason) == (label, not again)

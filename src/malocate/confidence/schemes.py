@@ -61,6 +61,10 @@ class CrossFit:
         check_count("folds", self.folds, least=2)
         if self.share is not None:
             check_share("share", self.share)
+            if self.folds * self.share > 1 + 1e-9:
+                raise InvalidInput(
+                    f"share is {self.share}; {self.folds} folds of it must fit into the whole."
+                )
 
     def parts(self, observations: Observations, salt: int | str, segment: str) -> list[Part]:
         """Give one part for each fold that has a judge.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from malocate.confidence.bounds import BOUNDS, Bound
+from malocate.confidence.bounds import BOUNDS, Bound, bound_of, check_honest
 from malocate.confidence.checks import check_noise
 from malocate.confidence.estimates import estimate_of
 from malocate.confidence.schemes import CrossFit, Scheme, scheme_of
 from malocate.confidence.spending import Anytime
 from malocate.design.schedules import Growing, Schedule, capped
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.estimators.base import Estimator
 from malocate.estimators.low_rank import LowRankLeastSquares
 from malocate.problem import Loss, Segment
@@ -51,7 +51,8 @@ class Design:
       bound so far, as the paper's algorithm does.
     - `delta`: the chance of error of all bands of all segments at all looks together.
     - `epsilon`, `rmse`: stop once the loss is bounded by `epsilon`, or once every segment's root
-      mean squared error is bounded by `rmse` (a number, or one for each segment's name).
+      mean squared error is bounded by `rmse` (a number, or one for each segment's name: a segment
+      that is not named needs no more than its first look). Floors are kept before any goal ends it.
     - `seed`: decides which cells are drawn.
 
     >>> from malocate import Design, Loss, Segment
@@ -91,9 +92,15 @@ class Design:
         self._check_weights()
         self._check_judging()
         self._check_asking()
-        if getattr(self.strategy, "p", 0) is None:
-            strategy: Any = self.strategy
-            object.__setattr__(self, "strategy", replace(strategy, p=self.loss.p))
+        strategy: Any = self.strategy
+        if is_dataclass(strategy) and getattr(strategy, "p", 0) is None:
+            filled: Any = replace(strategy, p=self.loss.p)  # type: ignore[type-var]
+            object.__setattr__(self, "strategy", filled)
+        if isinstance(self.rmse, Mapping):
+            object.__setattr__(self, "rmse", dict(self.rmse))
+
+    def __hash__(self) -> int:
+        return hash((self.segments, self.budget, self.seed))
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -222,11 +229,22 @@ class Design:
             raise InvalidInput(f"bound is {self.bound!r}; choose from {names}.")
         check_word("deliver", self.deliver, ("refit", "ensemble"))
         check_word("keep", self.keep, ("latest", "best"))
-        check_noise(self.noise_variance, None)
         check_share("delta", self.delta)
+        for segment in self.segments:
+            self._check_segment(segment)
         if self.epsilon is not None:
             check_positive("epsilon", self.epsilon)
         self._check_targets()
+
+    def _check_segment(self, segment: Segment) -> None:
+        """Refuse what would be refused at the segment's first look, after people were asked."""
+        nothing = segment.observations([], [], [])
+        try:
+            check_noise(self.noise_variance, segment.scale)
+            bound = bound_of(self.bound, nothing, self.scheme.whole)
+            check_honest(bound, self.estimate, self.scheme.whole, nothing)
+        except MalocateError as problem:
+            raise type(problem)(f"Segment {segment.name!r}: {problem}") from None
 
     def _check_targets(self) -> None:
         if not isinstance(self.rmse, Mapping):
@@ -250,8 +268,15 @@ class Design:
             raise InvalidType(
                 f"schedule is {self.schedule!r}; it must have a `grid`, such as Growing()."
             )
-        if self.replicates not in ("auto", 0):
+        if self.replicates is False or self.replicates not in ("auto", 0):
             check_share("replicates", self.replicates)
+            if self.schedule.fresh:
+                raise InvalidInput(
+                    f"replicates is {self.replicates} and the schedule judges fresh draws alone, "
+                    "which do not see the draws that they repeat; set replicates to 0."
+                )
+        if hasattr(self.strategy, "check"):
+            self.strategy.check([segment.name for segment in self.segments])
         check_switch("pooled", self.pooled)
         check_count("seed", self.seed, least=0)
 

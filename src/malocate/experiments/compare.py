@@ -167,10 +167,10 @@ def _simulated(
     costs = {segment.name: segment.cost for segment in design.segments}
     asked = dict.fromkeys(costs, 0)
 
-    def watched(segment: str, draws: int) -> Map:
+    def watched(segment: str, before: int, draws: int) -> Map:
         asked[segment] = draws
         show(label, math.fsum(costs[name] * asked[name] for name in costs))
-        return map_of(segment, draws)
+        return map_of(segment, before, draws)
 
     return simulate(design, sources, bands=bands, progress=False, map_of=watched)
 

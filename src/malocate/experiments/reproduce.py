@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from malocate import __version__
 from malocate.experiments import floor
 from malocate.experiments.paper import (
     STRATEGIES,
@@ -38,10 +40,12 @@ class Task:
     run: int
     seed: int
 
-    @property
-    def stem(self) -> str:
-        """The name under which its rows are kept until all are there."""
-        return f"experiment-{self.number}-{self.recipe}-seed-{self.seed}-run-{self.run:02d}"
+    def stem(self, problem: Experiment) -> str:
+        """Give the name under which its rows are kept, other ones for other settings."""
+        design = design_of(problem, self.recipe, "malocate-inf", self.draws_seed)
+        settings = f"{__version__} {problem} {design.to_json()}".encode()
+        digest = hashlib.blake2b(settings, digest_size=4).hexdigest()
+        return f"experiment-{self.number}-{self.recipe}-run-{self.run:02d}-{digest}"
 
     @property
     def draws_seed(self) -> int:
@@ -72,9 +76,10 @@ def reproduce(
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     tasks = [Task(number, recipe, run, seed) for recipe in recipes for run in range(runs)]
-    for task in _finished(tasks, jobs, parts, problem or experiment(number)):
+    problem = problem or experiment(number)
+    for task in _finished(tasks, jobs, parts, problem):
         done(task)
-    rows = [pandas.read_csv(parts / f"{task.stem}.csv") for task in tasks]
+    rows = [pandas.read_csv(parts / f"{task.stem(problem)}.csv") for task in tasks]
     return pandas.concat(rows, ignore_index=True)
 
 
@@ -82,7 +87,7 @@ def _finished(tasks: list[Task], jobs: int, parts: Path, problem: Experiment) ->
     """Run what is not yet there, in parallel; give the tasks as they are done."""
     from joblib import Parallel, delayed
 
-    missing = [task for task in tasks if not (parts / f"{task.stem}.csv").exists()]
+    missing = [task for task in tasks if not (parts / f"{task.stem(problem)}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
     run = Parallel(n_jobs=min(jobs, max(1, len(missing))), return_as="generator_unordered")
     yield from run(delayed(_run_and_keep)(task, parts, problem) for task in missing)
@@ -90,9 +95,10 @@ def _finished(tasks: list[Task], jobs: int, parts: Path, problem: Experiment) ->
 
 def _run_and_keep(task: Task, parts: Path, problem: Experiment) -> Task:
     """Run a task and keep its rows; a file is there in full or not at all."""
-    unfinished = parts / f".{task.stem}.{os.getpid()}"
+    stem = task.stem(problem)
+    unfinished = parts / f".{stem}.{os.getpid()}"
     rows_of(task, problem).to_csv(unfinished, index=False, float_format="%.8g")
-    unfinished.replace(parts / f"{task.stem}.csv")
+    unfinished.replace(parts / f"{stem}.csv")
     return task
 
 

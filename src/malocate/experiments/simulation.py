@@ -22,7 +22,7 @@ from malocate.problem.arrays import Int64s
 from malocate.problem.checks import a
 from malocate.rounds import Batch, Finding, Questions, Stop, begin, close, plan, questions, spent
 from malocate.rounds.step import MapOf
-from malocate.sources import Source, as_source
+from malocate.sources import Replay, Source, as_source
 
 Sources = Mapping[str, Any] | Sequence[Any]
 
@@ -43,10 +43,11 @@ def simulate(
       function of rows and columns.
     - `rng`: the seed of the draws and answers; by default the design's. Runs with one seed see
       the same answers in the same order, whatever their strategy.
-    - `bands`: False spares the fits that judge, for strategies that need no judgement.
+    - `bands`: False spares the fits that judge, for strategies that need no judgement; not where
+      the design delivers an ensemble, which is made of them.
     - `progress`: a bar on the terminal; by default if there is one.
     - `map`: how to run a look's fits, such as a pool's `map`; or `map_of`, which gives one for a
-      segment's name and its number of draws.
+      segment's name and its numbers of draws before and now.
 
     >>> from malocate import Design, SoftImpute, Synthetic, simulate
     >>> sources = {
@@ -74,10 +75,14 @@ def simulate(
             maps = map_of or (lambda *_: map)
             findings = close(design, step, findings, answers, judge=bands, map_of=maps)
             for batch in step.batches:
+                findings[batch.place] = panels[batch.place].honest(findings[batch.place])
                 errors[batch.place] = panels[batch.place].error(findings[batch.place])
             recorder.note(step, findings, errors)
             show(spent(design, findings))
     return recorder.run(findings, step)
+
+
+_RESTARTED = "Recorded answers ran out and served again: repeats are not independent any more."
 
 
 class Panel:
@@ -86,16 +91,28 @@ class Panel:
     def __init__(self, segment: Segment, source: Source) -> None:
         self.segment, self.source = segment, source
         self.answers: Observations = segment.observations([], [], [])
+        self.restarted = False
 
     def ask(self, design: Design, batch: Batch) -> None:
         """Ask a batch's draws and keep the answers."""
         asked = questions(design, self.segment, batch.first, batch.stop)
         key = (design.seed, self.segment.name, "answer")
-        values = self.source.answer(asked.asked(self._visits(asked)), *key)
+        draws = asked.asked(self._visits(asked))
+        values = self.source.answer(draws, *key)
+        if isinstance(self.source, Replay) and not self.source.replace:
+            self.restarted |= bool(self.source.restarts(draws).any())
         new = self.segment.observations(
             asked.rows, asked.cols, values, draws=asked.draws, repeats=asked.repeats
         )
         self.answers = Observations.concat([self.answers, new])
+
+    def honest(self, finding: Finding | None) -> Finding | None:
+        """Withdraw the certificate where recorded answers ran out and had to serve again."""
+        band = None if finding is None else finding.band
+        if finding is None or band is None or not self.restarted:
+            return finding
+        reason = f"{band.reason} {_RESTARTED}".strip()
+        return replace(finding, band=replace(band, label="approximate", reason=reason))
 
     def error(self, finding: Finding | None) -> float | None:
         """Give the true mean squared error of what is delivered, where the truth is known."""

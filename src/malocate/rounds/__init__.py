@@ -4,7 +4,17 @@ from malocate.rounds.asking import Questions, questions
 from malocate.rounds.forecast import answers_left
 from malocate.rounds.looks import Finding, take_look
 from malocate.rounds.standings import spent, standings_of
-from malocate.rounds.step import Batch, Round, Stop, begin, close, loss_bound, loss_of, plan
+from malocate.rounds.step import (
+    Batch,
+    Round,
+    Stop,
+    begin,
+    bounds_label,
+    close,
+    loss_bound,
+    loss_of,
+    plan,
+)
 
 __all__ = [
     "Batch",
@@ -14,6 +24,7 @@ __all__ = [
     "Stop",
     "answers_left",
     "begin",
+    "bounds_label",
     "close",
     "loss_bound",
     "loss_of",

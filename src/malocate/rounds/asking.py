@@ -13,7 +13,7 @@ import numpy as np
 
 from malocate.design import Design
 from malocate.problem import Segment
-from malocate.problem.arrays import Bools, Floats, Int64s
+from malocate.problem.arrays import Bools, Floats, Int64s, frozen
 from malocate.problem.hashing import keyed_hash
 from malocate.sources.base import Asked
 
@@ -36,11 +36,11 @@ class Replicates:
         """Give the design's replicates in a segment.
 
         "auto" re-asks just enough for about 200 pairs, counting those that come by chance; none
-        where the noise is declared.
+        where the noise is declared, or where a look sees fresh draws alone.
         """
         if design.replicates != "auto":
             return cls(float(design.replicates), math.inf)
-        if design.noise_variance is not None:
+        if design.noise_variance is not None or design.schedule.fresh:
             return cls(0.0, 0.0)
         cells = segment.n_askable  # n draws give about n² / (2 · cells) pairs by chance
         until = cells * (math.sqrt(LARGEST_SHARE**2 + 2 * ENOUGH_PAIRS / cells) - LARGEST_SHARE)
@@ -102,7 +102,8 @@ def questions(design: Design, segment: Segment, first: int, stop: int) -> Questi
     draws = np.arange(first, stop, dtype=np.int64)
     origin = origins(draws, Replicates.of(design, segment), design.seed, segment.name)
     rows, cols = cells(origin, segment, design.seed, segment.name)
-    return Questions(rows, cols, draws, np.where(origin == draws, -1, origin))
+    repeats = np.where(origin == draws, -1, origin)
+    return Questions(frozen(rows), frozen(cols), frozen(draws), frozen(repeats))
 
 
 def _uniform(numbers: Int64s, *key: int | str) -> Floats:

@@ -31,33 +31,33 @@ class Finding:
 
     - `asked`: how many draws were asked for; `number`: how many looks were taken.
     - `completion`: what is delivered now, and `band` its band; None where nobody judged.
-    - `certified`: the last band of a look whose size the design had fixed. A batch that was cut
-      to the budget's end is no such size: its band is approximate.
+    - `on_grid`: whether that band is of a look whose size the design had fixed. A batch that was
+      cut to what the budget left is no such size: its band is approximate, and ends nothing.
     - `latest`: the last look's own band, from which the next one starts.
     - `noise`: the latest band's noise level, the entries that tell it, and their spread.
     - `scatter`: the squared standard error of the mean squared miss, before noise is taken off.
-    - `trail`: (asked, upper) of the last looks.
+    - `trail`: (asked, upper) of the last looks on the grid.
     """
 
     asked: int
     number: int
     completion: Completion | Ensemble
     band: Band | None
-    certified: Band | None
+    on_grid: bool
     latest: Band | None
     noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
     scatter: float = math.inf
     trail: tuple[tuple[int, float], ...] = ()
 
     @property
-    def best(self) -> float:
-        """The bound of what is delivered."""
+    def upper(self) -> float:
+        """The bound on what is delivered, infinite where there is none."""
         return math.inf if self.band is None else self.band.upper
 
     @property
-    def upper(self) -> float:
-        """The bound that holds now: of the last look on the grid."""
-        return math.inf if self.certified is None else self.certified.upper
+    def final(self) -> float:
+        """The bound that a stop may go by: that of a look on the grid, or else infinite."""
+        return self.upper if self.on_grid else math.inf
 
 
 def take_look(
@@ -72,12 +72,14 @@ def take_look(
 ) -> Finding:
     """Complete and judge the segment at `place` after `asked` draws; `before` is its last look.
 
-    Without `judge` the matrix is completed and nothing is said of its error.
+    Without `judge`, and with fewer answers than folds, the matrix is completed and nothing is
+    said of its error.
     """
     seen = answers.take(answers.draws < asked)
     if design.schedule.fresh and before is not None:
         seen = seen.since(before.asked)
-    if design.deliver == "refit" and not judge:
+    unjudged = design.deliver == "refit" and not judge
+    if unjudged or len(seen) < getattr(design.scheme, "folds", 1):
         return _completed(design, asked, seen, before, map)
     band = _judged(design, place, asked, seen, before, map)
     on_grid = grid_place(design, place, asked)[1]
@@ -136,29 +138,28 @@ def _completed(
     start = None if before is None or design.schedule.fresh else before.completion
     start = start if isinstance(start, Completion) else None
     done = fit_all(design.estimator, seen, start, map)
-    return Finding(asked, _next(before), done, None, None, None)
+    return Finding(asked, _next(before), done, None, on_grid=False, latest=None)
 
 
 def _noted(
     design: Design, asked: int, band: Band, on_grid: bool, before: Finding | None
 ) -> Finding:
     """Give what is known after a look: the new band, or a better one from before if kept."""
-    trail = (*(before.trail if before else ()), (asked, band.upper))[-TRAIL:]
-    if design.keep == "best" and before is not None and band.upper > before.best:
-        number = _next(before)
-        return replace(before, asked=asked, number=number, latest=band, trail=trail)
-    certified = before.certified if before is not None and not on_grid else None
-    certified = band if on_grid else certified
+    trail = before.trail if before is not None else ()
+    if on_grid:
+        trail = (*trail, (asked, band.upper))[-TRAIL:]
+    if design.keep == "best" and before is not None and band.upper > before.upper:
+        return replace(before, asked=asked, number=_next(before), latest=band, trail=trail)
     return Finding(
-        asked,
-        _next(before),
-        band.completion,
-        band,
-        certified,
-        band,
-        _noise(band),
-        _scatter(band),
-        trail,
+        asked=asked,
+        number=_next(before),
+        completion=band.completion,
+        band=band,
+        on_grid=on_grid,
+        latest=band,
+        noise=_noise(band),
+        scatter=_scatter(band),
+        trail=trail,
     )
 
 

@@ -27,13 +27,13 @@ def standings_of(
             name=segment.name,
             entries=segment.n_askable,
             answers=asked(finding),
-            batch=0 if met(design, place, finding) else next_batch(design, place, finding),
+            batch=0 if done(design, place, finding) else next_batch(design, place, finding),
             room=math.inf if segment.cap is None else segment.cap - asked(finding),
-            short=max(0, segment.floor - asked(finding)),
+            short=short(design, place, finding),
             multiple=design.schedule.multiple,
             estimate=estimates[place].value,
             se=estimates[place].se,
-            upper=math.inf if finding is None else finding.best,
+            upper=math.inf if finding is None else finding.upper,
             error=None if errors is None else errors[place],
             weight=design.weights[place],
             cost=segment.cost,
@@ -59,11 +59,16 @@ def next_batch(design: Design, place: int, finding: Finding | None) -> int:
     return 0 if size is None else size - asked(finding)
 
 
-def met(design: Design, place: int, finding: Finding | None) -> bool:
-    """Tell whether a segment has reached its own target."""
-    if design.targets is None or finding is None:
+def short(design: Design, place: int, finding: Finding | None) -> int:
+    """Give how many answers a segment lacks to its floor."""
+    return max(0, design.segments[place].floor - asked(finding))
+
+
+def done(design: Design, place: int, finding: Finding | None) -> bool:
+    """Tell whether a segment has its floor and has reached a target of its own."""
+    if design.targets is None or finding is None or short(design, place, finding):
         return False
-    return math.sqrt(finding.upper) <= design.targets[place]
+    return math.sqrt(finding.final) <= design.targets[place]
 
 
 @dataclass(frozen=True)

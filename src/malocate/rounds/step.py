@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.problem import Observations
+from malocate.rounds.checks import checked
 from malocate.rounds.looks import Finding, take_look
-from malocate.rounds.standings import Findings, asked, met, spent, standings_of
+from malocate.rounds.standings import Findings, asked, done, short, spent, standings_of
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.reasons import why
 
-MapOf = Callable[[str, int], Map]
-"""Gives the map that runs a look's fits, for a segment's name and the draws asked so far."""
+MapOf = Callable[[str, int, int], Map]
+"""Gives the map that runs a look's fits: for a segment's name, the draws asked before, and now."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ class Round:
 
 @dataclass(frozen=True)
 class Stop:
-    """Nothing more is to be asked, and why."""
+    """Nothing more is to be asked, and why.
+
+    `reached` tells whether a goal was, rather than the budget's end, and `label` whether the bounds
+    that say so are "certified" or "approximate"; it is empty where no goal was reached.
+    """
 
     why: str
-    reached: bool  # whether a target or an epsilon was, rather than the budget's end
+    reached: bool
+    label: str = ""
 
 
 def begin(design: Design) -> list[Finding | None]:
@@ -79,9 +85,11 @@ def plan(
     """
     goal = _reached(design, findings)
     if goal:
-        return Stop(goal, reached=True)
+        label = bounds_label(findings)
+        return Stop(f"{goal}, by {label} bounds", reached=True, label=label)
     now = standings_of(design, findings, errors)
-    allocation = design.strategy.plan(now, design.budget - spent(design, findings))
+    left = design.budget - spent(design, findings)
+    allocation = checked(design.strategy.plan(now, left), now, left, design.strategy)
     if not allocation:
         return Stop(_exhausted(design, findings), reached=False)
     batches = tuple(
@@ -111,19 +119,25 @@ def close(
             answers[batch.segment],
             findings[batch.place],
             judge=judge,
-            map=map_of(batch.segment, batch.stop),
+            map=map_of(batch.segment, batch.first, batch.stop),
         )
     return found
 
 
 def loss_bound(design: Design, findings: Findings) -> float:
-    """Give the loss of the segments' upper bounds; infinite while one has none.
+    """Give the loss of the bounds on what is delivered; infinite while a segment has none.
 
     With chance 1 − delta it bounds the true loss at all looks at once, where all bands are
-    certified.
+    certified; see `bounds_label`.
     """
-    uppers = [math.inf if finding is None else finding.upper for finding in findings]
-    return loss_of(design, uppers)
+    return loss_of(design, [math.inf if each is None else each.upper for each in findings])
+
+
+def bounds_label(findings: Findings) -> str:
+    """Give "certified" where the bounds on all that is delivered are, else "approximate"."""
+    bands = [None if finding is None else finding.band for finding in findings]
+    proven = all(band is not None and band.label == "certified" for band in bands)
+    return "certified" if proven else "approximate"
 
 
 def loss_of(design: Design, errors: Sequence[float]) -> float:
@@ -134,13 +148,15 @@ def loss_of(design: Design, errors: Sequence[float]) -> float:
 
 
 def _reached(design: Design, findings: Findings) -> str:
-    """Say which goal is reached; nothing while none is."""
+    """Say which goal is reached; nothing while none is, or while a floor is not."""
+    places = range(len(design.segments))
+    if any(short(design, place, findings[place]) for place in places):
+        return ""
     if design.epsilon is not None:
-        bound = loss_bound(design, findings)
+        bound = loss_of(design, [math.inf if each is None else each.final for each in findings])
         if bound <= design.epsilon:
             return f"the loss is at most {bound:.4g}, the goal was {design.epsilon:g}"
-    places = range(len(design.segments))
-    if design.targets is not None and all(met(design, k, findings[k]) for k in places):
+    if design.targets is not None and all(done(design, k, findings[k]) for k in places):
         return "every segment has reached its target"
     return ""
 

@@ -51,7 +51,11 @@ def first_batches(standings: Sequence[Standing], budget: float) -> Counts:
     """Give the first batches of those who were never asked; none where there are no such."""
     new = [place for place, each in enumerate(standings) if each.answers == 0]
     wanted = {place: affordable(standings[place], math.inf) for place in new}
-    wanted = {place: count for place, count in wanted.items() if count}
+    wanted = {
+        place: count
+        for place, count in wanted.items()
+        if count and standings[place].multiple * standings[place].cost <= budget * (1 + _ROUNDING)
+    }
     cost = math.fsum(count * standings[place].cost for place, count in wanted.items())
     return wanted if cost <= budget * (1 + _ROUNDING) else _scaled(wanted, standings, budget)
 

@@ -55,6 +55,11 @@ class GoodAllocation:
         known = _by_name(listed, ranks)
         return cls(tuple((each.name, _complexity(each, known[each.name])) for each in listed), p)
 
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse segments whose complexity is not known."""
+        for name in names:
+            self._complexity_of(name, dict(self.complexities))
+
     def plan(self, standings: Sequence[Standing], budget: float, /) -> Allocation:
         """Allocate the next batch to the segment whose answers are least of its target."""
         known = dict(self.complexities)
@@ -78,14 +83,17 @@ class GoodAllocation:
         return target / standing.answers if standing.answers else math.inf
 
     def _target(self, standing: Standing, known: Mapping[str, float]) -> float:
-        if standing.name not in known:
+        per_cost = 1 / (power(self.p) + 1)
+        weighted = standing.weight * self._complexity_of(standing.name, known)
+        return float(weighted ** (1 - per_cost) * standing.cost**-per_cost)
+
+    def _complexity_of(self, name: str, known: Mapping[str, float]) -> float:
+        if name not in known:
             raise InvalidInput(
-                f"GoodAllocation has no complexity for segment {standing.name!r}, only for "
+                f"GoodAllocation has no complexity for segment {name!r}, only for "
                 f"{', '.join(known) or 'none'}; make it with GoodAllocation.of(segments, ranks)."
             )
-        per_cost = 1 / (power(self.p) + 1)
-        weighted = standing.weight * known[standing.name]
-        return float(weighted ** (1 - per_cost) * standing.cost**-per_cost)
+        return known[name]
 
 
 def _pairs(complexities: Any) -> tuple[tuple[str, float], ...]:
