@@ -58,8 +58,6 @@ DESIGNS = {
         estimate="pairs",
         bound="normal",
     ),
-        estimator=SquareRootLasso(box="clip"), validation=Halves(), estimate="pairs", bound="normal"
-    ),
     "fixed": design(estimator=LowRankLeastSquares(rank=2, ridge=0.1, centre="mean")),
     "once": design(
         validation=OnceVsMulti(), estimate="pairs", bound=Paper(by="delta"), schedule=Growing(2.0)
@@ -106,7 +104,7 @@ SEGMENT = '\n[[segments]]\nname = "a"\nshape = [3, 2]\n'
         ("budget = 5\nbudgets = 3" + SEGMENT, r"unknown setting 'budgets'\. Did you mean 'budget'"),
         ("budget = -5" + SEGMENT, "budget is -5; it must be a positive number"),
         ("budget = 5" + SEGMENT + "cost = 0", r"segments\[0\]: Segment 'a': cost is 0"),
-        ("budget = 5" + SEGMENT + "mask = [[9, 9]]", r"segments\[0\].mask has \(9, 9\)"),
+        ("budget = 5" + SEGMENT + "mask = [[9, 9]]", r"segments\[0\]: its mask has \(9, 9\)"),
         ("budget = 5\nsegments = [3]", r"segments\[0\] is 3; it must be a table"),
         ("budget = 5\nsegments = 3", "segments must be a list of tables"),
         ('budget = 5\nstrategy = "Malocate"' + SEGMENT, r"no strategy 'Malocate'.*'MALocate'"),
