@@ -58,6 +58,25 @@ def test_the_weights_are_inside_the_power(p, loss):
     assert Loss(p).of([4.0, 4.0], weights=(2, 1)) == pytest.approx(loss)
 
 
+def test_a_loss_per_entry_needs_the_entries():
+    with pytest.raises(InvalidInput, match=r"weights per entry.*pass weights=design\.weights"):
+        Loss(weights="per_entry").of([3.0, 4.0])
+    assert Loss(1, "per_entry").of([3.0, 4.0], (1 / 3, 1 / 2)) == pytest.approx(3.0)
+
+
+def test_an_error_below_zero_is_refused():
+    with pytest.raises(InvalidInput, match=r"errors\[1\] is -4; a squared error is at least 0"):
+        Loss(1).of([3.0, -4.0])
+
+
+def test_askable_cells_are_counted_once(monkeypatch):
+    one = Segment("a", (1, 2), mask=[[True, False]])
+    assert one.n_askable == 1
+    monkeypatch.setattr(np, "count_nonzero", pytest.fail)
+    assert one.n_askable == 1
+    assert replace(one, mask=None).n_askable == 2
+
+
 def test_no_segment_no_loss():
     assert Loss(2).of([]) == 0.0
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from malocate.errors import InvalidInput, InvalidType
+from malocate.problem.checks import refuse_where
 from malocate.problem.settings import check_positive
 
 Weights = tuple[float, ...] | Literal["per_entry"] | None
@@ -41,10 +42,17 @@ class Loss:
     def of(self, errors: Iterable[float], weights: Sequence[float] | None = None) -> float:
         """Give the loss of the segments' squared Frobenius errors.
 
-        `weights` are the segments' own, for a loss that has none; infinite where an error is.
+        `weights` are the segments' own, for a loss that has none; infinite where an error is. A
+        loss per entry needs them: its design's `weights` are already divided by the cells.
         """
         own = self.weights if isinstance(self.weights, tuple) else weights
+        if own is None and self.weights == "per_entry":
+            raise InvalidInput(
+                "The loss has weights per entry, and errors do not tell how many entries there "
+                "are; pass weights=design.weights, or one over each segment's number of cells."
+            )
         values = np.array([float(error) for error in errors])
+        refuse_where(values < 0, values, "errors", "a squared error is at least 0")
         if own is not None:
             _check_length(own, len(values))
             values = values * np.asarray(own)

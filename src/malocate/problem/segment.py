@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Segment:
             raise type(problem)(f"Segment {name!r}: {problem}") from None
         self.__dict__.update(frame | limits, name=name)
 
-    @property
+    @cached_property
     def n_askable(self) -> int:
         """How many cells can be asked: all but the masked ones."""
         masked = 0 if self.mask is None else int(np.count_nonzero(self.mask))
