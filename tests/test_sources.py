@@ -12,6 +12,17 @@ from scipy import stats
 from malocate import InvalidInput, InvalidType, Synthetic
 from malocate.sources import as_source
 
+
+class Own:
+    """A source that somebody wrote, with what it is given."""
+
+    def __init__(self, **settings):
+        vars(self).update(settings)
+
+    def answer(self, asked, *key):
+        return np.ones(len(asked))
+
+
 MAKERS = [Synthetic.low_rank, Synthetic.ratings, Synthetic.decaying]
 
 
@@ -294,11 +305,25 @@ class TestAsSource:
         [
             (Synthetic.constant((3, 3)), InvalidInput, "The source has shape"),
             (3, InvalidType, "The source is an int; it must be a source"),
+            (Synthetic, InvalidType, "The source is the class Synthetic itself; give one of its"),
+            (Own(truth=None), InvalidType, r"The source, an Own, has no `shape`; give it one: \(3"),
+            (Own(shape="ab"), InvalidType, "shape is 'ab'; both sides must be integers"),
+            (Own(shape=(3, 2), truth=np.zeros((2, 3))), InvalidInput, r"truth has shape \(2, 3\)"),
+            (Own(shape=(3, 2), truth=[[1], [2, 3]]), InvalidInput, "truth is a ragged list"),
+            (Own(shape=(3, 2), truth="high"), InvalidType, "truth has dtype"),
         ],
     )
     def test_other_things_are_refused(self, thing, kind, message):
         with pytest.raises(kind, match=message):
             as_source(thing, (3, 2))
+
+    def test_a_truth_may_be_left_out_or_be_a_list(self):
+        asked = draws_of((3, 2), 5)
+        untold = as_source(Own(shape=(3, 2)), (3, 2))
+        assert (untold.truth, untold.shape) == (None, (3, 2))
+        assert untold.answer(asked, 1, "a").tolist() == [1.0] * 5
+        listed = as_source(Own(shape=[3, 2], truth=[[1, 2]] * 3), (3, 2))
+        assert listed.truth[1:].tolist() == [[1, 2]] * 2
 
     @pytest.mark.parametrize(
         ("function", "message"),
