@@ -210,6 +210,11 @@ def test_doubling_doubles_exactly_for_ever():
     assert [grid.size(n) for n in range(1, 40)] == [2124 * 2**n for n in range(39)]
 
 
+def test_the_experiments_first_answers_end_at_the_caps():
+    narrow = [Segment("a", (100, 2)), Segment("b", (9, 9), cap=60)]
+    assert Design.paper_experiment(narrow, 1_260, rounds=10).schedule == Batches(100)
+
+
 def test_the_experiment_needs_its_first_answers():
     with pytest.raises(InvalidInput, match="cost 72 and the budget is 70"):
         Design.paper_experiment([Segment("a", (9, 9))], 70, math.inf)

@@ -101,10 +101,16 @@ def paper_experiment(
 
 def experiment_grid(segments: Iterable[Segment], budget: float, rounds: int = ROUNDS) -> Batches:
     """Give the sub-samples of the experiments: what the first answers leave, in equal parts."""
-    first = sum(PER_LINE * segment.longest * segment.cost for segment in segments)
+    first = sum(_first(segment) * segment.cost for segment in segments)
     if first >= budget:
         raise InvalidInput(
             f"The first answers, {PER_LINE} for each line, cost {first:,g} and the budget is "
             f"{budget:,g}; raise it, or choose another schedule."
         )
     return Batches(size=max(1, round((budget - first) / rounds)))
+
+
+def _first(segment: Segment) -> int:
+    """Give how many answers a segment begins with: no more than its cap."""
+    wanted = PER_LINE * segment.longest
+    return wanted if segment.cap is None else min(wanted, segment.cap)
