@@ -92,6 +92,28 @@ def test_of_many_segments_a_comparison_shows_the_worst():
     assert [label.get_text() for label in panel.get_yticklabels()] == names[:15]
 
 
+def test_names_are_drawn_as_they_are():
+    names = ["$x_$", "a$b", r"\\$\\frac$"]
+    frame = frame_of(names)
+    run = run_picture(frame, names)
+    drawn = [*run.axes[1].texts]
+    comparison = comparison_picture({"$^$": frame, "two": frame}, names)
+    drawn += comparison.axes[1].get_yticklabels()
+    for text in drawn:
+        shown, mathematics = text._preprocess_math(text.get_text())
+        assert shown in names
+        assert not mathematics
+    for figure in (run, comparison):
+        figure.draw_without_rendering()
+
+
+def test_a_run_that_never_asked_says_so():
+    frame = frame_of(["a"]).iloc[:0]
+    for figure in (run_picture(frame, ["a"]), comparison_picture({"one": frame}, ["a"], title="T")):
+        assert texts_of(figure)[0] == "nobody was asked"
+        figure.draw_without_rendering()
+
+
 def test_no_runs_cannot_be_compared():
     with pytest.raises(InvalidInput, match="frames is empty; a comparison needs at least one run"):
         comparison_picture({}, ["a"])

@@ -176,8 +176,48 @@ def test_a_missing_file_is_named(folder, name):
         Run.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bands.json", ""),
+        ("bands.json", "[]"),
+        ("bands.json", '{"a": 3}'),
+        ("bands.json", '{"a": {"upper": 1}}'),
+        ("bands.json", "[" * 100_000),
+        ("rounds.csv", "round,spent\n1,2\n"),
+        ("rounds.csv", "\0"),
+        ("run.json", '{"format": "malocate run"}'),
+        ("run.json", '{"format": "malocate run", "version": 1}'),
+        ("run.json", '{"format": "malocate run", "version": 1, "completions": {"a": 3}}'),
+        ("run.json", '{"format": "malocate run", "version": 1, "completions": {}, "stop": {}}'),
+    ],
+)
+def test_a_broken_file_is_named(folder, name, text):
+    (folder / name).write_text(text)
+    with pytest.raises(InvalidInput, match=name):
+        Run.load(folder)
+
+
+def test_rounds_that_are_not_numbers_are_refused(folder):
+    text = (folder / "rounds.csv").read_text(encoding="utf-8")
+    (folder / "rounds.csv").write_text(text.replace("1,", "one,"), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"rounds.csv is not as `Run.save` writes it"):
+        Run.load(folder)
+
+
+def test_a_place_that_cannot_be_written_is_named(run):
+    with pytest.raises(InvalidInput, match="cannot be written to /dev/null/x: Not a directory"):
+        run.save("/dev/null/x")
+
+
 def test_a_run_that_never_asked_comes_back(tmp_path):
     design = Design([Segment("north", (3, 2))], budget=0.5, estimator=SoftImpute())
     run = simulate(design, [Synthetic.low_rank((3, 2), rank=1)])
     run.save(tmp_path)
     assert Run.load(tmp_path).records == run.records == ()
+    empty = Run.load(tmp_path).frame()
+    asked = simulate(replace(design, budget=30), [Synthetic.low_rank((3, 2), rank=1)]).frame()
+    assert [*empty.columns] == [*asked.columns]
+    assert len(empty) == 0 < len(asked)
+    assert (empty.dtypes == asked.dtypes).all()
+    assert len(run.plot().texts) == 1

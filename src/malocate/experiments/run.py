@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from malocate.rounds.standings import Findings
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+LOSSES = ("bound", "estimate", "loss", "loss_1", "loss_inf")
+"""What a round's losses are of: bounds, estimates, and the truth in three ways."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,11 @@ class Run:
     def frame(self) -> pandas.DataFrame:
         """Give one line per round.
 
-        `spent` is the cost so far, `segment` who was asked, `n_<segment>` how many answers each
-        has, `upper_<segment>` and `error_<segment>` the bound on its mean squared error and the
-        true one, `bound` the loss of the bounds, `estimate` that of the estimates, and `loss`,
-        `loss_1` and `loss_inf` the true losses: the design's own, the sum and the maximum. What
-        is not known is NaN.
+        `spent` is the cost so far, `segment` who was asked (several as "north, south"),
+        `n_<segment>` how many answers each has, `upper_<segment>` and `error_<segment>` the bound
+        on its mean squared error and the true one, `bound` the loss of the bounds, `estimate`
+        that of the estimates, and `loss`, `loss_1` and `loss_inf` the true losses: the design's
+        own, the sum and the maximum. What is not known is NaN.
         """
         import pandas
 
@@ -89,6 +93,9 @@ class Run:
                 columns["upper_"][change.segment] = change.upper
                 columns["error_"][change.segment] = change.error
             lines.append(_line(number, record, columns))
+        if not lines:
+            nothing = Record(0.0, (), dict.fromkeys(LOSSES, math.nan), "")
+            return pandas.DataFrame([_line(0, nothing, columns)]).iloc[:0]
         return pandas.DataFrame(lines)
 
     def why(self) -> list[str]:
@@ -123,12 +130,23 @@ def _line(number: int, record: Record, columns: dict[str, dict[str, float]]) -> 
     line: dict[str, Any] = {
         "round": number,
         "spent": record.spent,
-        "segment": "+".join(change.segment for change in record.changes),
+        "segment": _listed([change.segment for change in record.changes]),
         **record.losses,
     }
     for prefix, values in columns.items():
         line |= {f"{prefix}{name}": value for name, value in values.items()}
     return line | {"why": record.why}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Give names as one text; one that has a comma or a quotation mark is quoted, as in JSON.
+
+    >>> _listed(["north", "south, by the sea"])
+    'north, "south, by the sea"'
+    """
+    odd = [any(mark in name for mark in ',"') for name in names]
+    each = zip(names, odd, strict=True)
+    return ", ".join(json.dumps(n, ensure_ascii=False) if quoted else n for n, quoted in each)
 
 
 @dataclass(eq=False)
@@ -167,13 +185,14 @@ class Recorder:
             for segment, error in zip(self.design.segments, true, strict=True)
         ]
         known = not any(map(math.isnan, true))
-        return {
-            "bound": loss_bound(self.design, findings),
-            "estimate": loss_of(self.design, estimates),
-            "loss": loss_of(self.design, true) if known else math.nan,
-            "loss_1": Loss(1).of(frobenius) if known else math.nan,
-            "loss_inf": Loss().of(frobenius) if known else math.nan,
-        }
+        values = (
+            loss_bound(self.design, findings),
+            loss_of(self.design, estimates),
+            loss_of(self.design, true) if known else math.nan,
+            Loss(1).of(frobenius) if known else math.nan,
+            Loss().of(frobenius) if known else math.nan,
+        )
+        return dict(zip(LOSSES, values, strict=True))
 
 
 def _change(segment: str, finding: Finding | None, error: float | None) -> Change:

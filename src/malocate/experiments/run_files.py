@@ -17,13 +17,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from malocate.confidence.ensemble import Ensemble
 from malocate.design import Design
-from malocate.errors import InvalidInput
+from malocate.errors import InvalidInput, MalocateError
 from malocate.estimators.base import Completion
 from malocate.experiments.run import Change, Record, Run
 from malocate.experiments.saved_band import SavedBand
@@ -38,8 +40,15 @@ _CHANGE = {"asked": int, "estimate": float, "upper": float, "error": float}
 def save(run: Run, folder: Any) -> None:
     """Write a run to a folder that is new or empty, or holds an earlier run, which is replaced."""
     place = Path(folder)
-    _clear(place)
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        _clear(place)
+        place.mkdir(parents=True, exist_ok=True)
+        _write(run, place)
+    except OSError as problem:
+        raise InvalidInput(f"The run cannot be written to {place}: {problem.strerror}.") from None
+
+
+def _write(run: Run, place: Path) -> None:
     files = {
         name: _save_completion(done, place, f"{number:03d}-{_slug(name)}")
         for number, (name, done) in enumerate(run.completions.items(), start=1)
@@ -51,7 +60,7 @@ def save(run: Run, folder: Any) -> None:
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "stop": {"why": run.stop.why, "reached": run.stop.reached},
+        "stop": asdict(run.stop),
         "answers_left": None if run.answers_left is None else dict(run.answers_left),
         "completions": files,
     }
@@ -63,19 +72,33 @@ def load(folder: Any) -> Run:
     place = Path(folder)
     head = _head(place)
     try:
-        return Run(
-            design=Design.load(place / DESIGN),
-            records=tuple(_read_rounds(place / ROUNDS)),
-            completions={name: _load_completion(place, of) for name, of in _completions(head)},
-            bands={
-                name: SavedBand.from_plain(band) for name, band in _read_json(place / BANDS).items()
-            },
-            stop=Stop(**head["stop"]),
-            answers_left=head["answers_left"],
-        )
+        with _reading(place / HEAD):
+            files, stop = dict(_completions(head)), Stop(**head["stop"])
+        with _reading(place / ROUNDS):
+            records = tuple(_read_rounds(place / ROUNDS))
+        with _reading(place / BANDS):
+            told = _read_json(place / BANDS)
+            bands = {name: SavedBand.from_plain(band) for name, band in told.items()}
+        design = Design.load(place / DESIGN)
+        completions = {name: _load_completion(place, names) for name, names in files.items()}
     except FileNotFoundError as problem:
         missing = Path(problem.filename).name
         raise InvalidInput(f"The run in {place} is not whole: {missing} is missing.") from None
+    return Run(design, records, completions, bands, stop, head.get("answers_left"))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file where something else stands in it than `save` writes."""
+    try:
+        yield
+    except MalocateError as problem:
+        raise type(problem)(f"{path}: {problem}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, csv.Error) as problem:
+        raise InvalidInput(
+            f"{path} is not as `Run.save` writes it ({type(problem).__name__}: {problem}); take "
+            "the folder from a copy, or simulate again."
+        ) from None
 
 
 def check_folder(place: Path) -> bool:
@@ -95,7 +118,8 @@ def _clear(place: Path) -> None:
     """Take away an earlier run's files."""
     if not check_folder(place):
         return
-    files = [name for _, names in _completions(_head(place)) for name in names]
+    with _reading(place / HEAD):
+        files = [name for _, names in _completions(_head(place)) for name in names]
     for name in (HEAD, DESIGN, ROUNDS, BANDS, *files):
         (place / name).unlink(missing_ok=True)
 
@@ -103,10 +127,12 @@ def _clear(place: Path) -> None:
 def _head(place: Path) -> dict[str, Any]:
     try:
         head = _read_json(place / HEAD)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         head = {}
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InvalidInput(f"{place} is not a saved run; `Run.save` writes such folders.")
+    if not isinstance(head.get("version"), int):
+        raise InvalidInput(f"{place / HEAD} tells no version of its format; it is not whole.")
     if head["version"] > VERSION:
         raise InvalidInput(
             f"{place} was written by a later malocate (format {head['version']}; this one reads "
@@ -165,7 +191,11 @@ def _write_rounds(records: tuple[Record, ...], path: Path) -> None:
 
 def _read_rounds(path: Path) -> Iterator[Record]:
     with path.open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+        reader = csv.DictReader(file)
+        lines = list(reader)
+    lacking = {"round", "spent", "segment", "why", *_CHANGE} - set(reader.fieldnames or ())
+    if lacking:
+        raise InvalidInput(f"there is no column {', '.join(sorted(lacking))}; it is not whole.")
     for _, group in groupby(lines, key=lambda line: line["round"]):
         own = list(group)
         losses = {n[len(_LOSS) :]: float(v) for n, v in own[0].items() if n.startswith(_LOSS)}

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from malocate.confidence.band import Band
 from malocate.errors import InvalidInput
+from malocate.problem.plain import finite
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class SavedBand:
 
     def to_plain(self) -> dict[str, Any]:
         """Give what JSON can hold: numbers that are not finite are text."""
-        return {name: plain(value) for name, value in asdict(self).items()}
+        told: dict[str, Any] = finite(asdict(self))
+        return told
 
     def __str__(self) -> str:
         """Say it in a sentence or two."""
@@ -72,14 +74,3 @@ class SavedBand:
             "This band was read from a file, which keeps no answers: it has no intervals for "
             "cells. Simulate again, or ask the band of the run before it is saved."
         )
-
-
-def plain(value: Any) -> Any:
-    """Give a number that JSON can hold; text where it is not finite.
-
-    >>> plain(float("inf")), plain(0.5), plain("certified")
-    ('inf', 0.5, 'certified')
-    """
-    if isinstance(value, float) and value - value != 0.0:
-        return str(value)
-    return value

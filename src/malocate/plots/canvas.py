@@ -38,6 +38,24 @@ GREY, REST = "#666666", "#d9d9d9"
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
+def literal(text: str) -> str:
+    r"""Give a text that is drawn as it is, dollar signs too, and not as mathematics.
+
+    >>> print(literal("$x_$"))
+    \$x_\$
+    """
+    return text.replace("$", r"\$")
+
+
+def nothing_asked(title: str = "") -> Figure:
+    """Give the picture of runs that never asked: it says so."""
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    figure.text(0.5, 0.5, "nobody was asked", ha="center", va="center", color=GREY)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
 def tidy(panel: Axes) -> None:
     """Take off what says nothing: the upper and the right frame line; draw a light grid."""
     panel.spines[["top", "right"]].set_visible(False)

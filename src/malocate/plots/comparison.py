@@ -15,6 +15,8 @@ from malocate.plots.canvas import (
     ORANGE,
     Axes,
     Figure,
+    literal,
+    nothing_asked,
     plain_decades,
     positive,
     thousands,
@@ -53,6 +55,8 @@ def comparison_picture(
     """
     if not frames:
         raise InvalidInput("frames is empty; a comparison needs at least one run.")
+    if any(frame.empty for frame in frames.values()):
+        return nothing_asked(title)
     shown = _worst(frames, names)
     figure = Figure(figsize=(13, 1.9 + max(2.9, 0.42 * len(shown))), layout="constrained")
     losses, answers, errors = figure.subplots(1, 3, width_ratios=[1.25, 1, 1])
@@ -87,7 +91,9 @@ def _last(frame: pandas.DataFrame, prefix: str, names: Sequence[str]) -> Floats:
 
 def _draw_losses(panel: Axes, frames: Frames, beyond: pandas.DataFrame | None) -> None:
     for (label, frame), colour in zip(frames.items(), _ORDER, strict=False):
-        panel.plot(frame["spent"], positive(frame["loss"]), color=colour, label=label, lw=1.8)
+        panel.plot(
+            frame["spent"], positive(frame["loss"]), color=colour, label=literal(label), lw=1.8
+        )
         panel.plot(frame["spent"].iloc[-1], frame["loss"].iloc[-1], "o", color=colour, ms=6)
     panel.set_yscale("log")
     if beyond is not None:
@@ -107,7 +113,8 @@ def _draw_beyond(panel: Axes, frames: Frames, beyond: pandas.DataFrame) -> None:
     spent = np.append(end, later["spent"])
     loss = positive(np.append(last["loss"].iloc[-1], later["loss"]))
     colour = _ORDER[(len(frames) - 1) % len(_ORDER)]
-    panel.plot(spent, loss, color=colour, ls=(0, (2, 1.5)), lw=1.5, label=f"{label}, going on")
+    words = literal(f"{label}, going on")
+    panel.plot(spent, loss, color=colour, ls=(0, (2, 1.5)), lw=1.5, label=words)
     panel.set_ylim(bottom=min(panel.get_ylim()[0], goal / 1.25))  # room for the words below
     there = float(spent[-1])
     begun = float(first["spent"].iloc[-1])

@@ -16,6 +16,8 @@ from malocate.plots.canvas import (
     Axes,
     Figure,
     apart,
+    literal,
+    nothing_asked,
     plain_decades,
     positive,
     styles,
@@ -51,6 +53,8 @@ def run_picture(frame: pandas.DataFrame, names: Sequence[str], title: str = "") 
     >>> [line.get_label() for line in upper.lines]
     ['bound', 'estimate', 'truth']
     """
+    if frame.empty:
+        return nothing_asked(title)
     figure = Figure(figsize=(8, 6.4), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[1.15, 1])
     draw_losses(upper, frame)
@@ -121,9 +125,9 @@ def _name_lines(panel: Axes, ends: list[tuple[str, float, str]]) -> None:
 
 
 def shortened(name: str, longest: int = 18) -> str:
-    """Give a name that fits beside a panel.
+    """Give a name that fits beside a panel, to be drawn as it is.
 
     >>> shortened("Provence-Alpes-Côte d'Azur")
     'Provence-Alpes-Cô…'
     """
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+    return literal(name if len(name) <= longest else name[: longest - 1] + "…")
