@@ -116,12 +116,7 @@ def test_the_default_estimator_takes_the_hard_to_please_too():
 
 def test_noise_is_not_taken_for_error():
     """An all-noise segment that is completed by zeros has no error, however much it scatters."""
-    sources = {
-        "noise": Synthetic.constant((30, 30), 0.0, noise=1.0, rng=0),
-        "hard": Synthetic.low_rank((30, 30), rank=6, noise=0.1, rng=1),
-    }
-    segments = [source.segment(name) for name, source in sources.items()]
-    design = Design(segments, 4_000, estimator=SoftImpute(), validation=CrossFit(5))
-    run = simulate(design, sources)
-    assert abs(run.bands["noise"].estimate) < 4 * run.bands["noise"].se < 0.4
-    assert run.frame()["n_hard"].iloc[-1] > 1_600
+    source = Synthetic.constant((30, 30), 0.0, noise=1.0, rng=0)
+    design = Design([source.segment("a")], 2_000, estimator=SoftImpute(), validation=CrossFit(5))
+    band = simulate(design, {"a": source}).bands["a"]
+    assert abs(band.estimate) < 4 * band.se < 0.5

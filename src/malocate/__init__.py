@@ -1,4 +1,4 @@
-"""Matrix completion that is fast, certified and at ease with repeated answers.
+"""Spend a survey budget where it teaches you most: complete several matrices, with bounds.
 
 >>> from malocate import LowRankLeastSquares, Synthetic
 >>> source = Synthetic.low_rank(shape=(60, 40), rank=2, noise=0.1, rng=0)
