@@ -153,10 +153,10 @@ def test_each_floor_is_drawn_where_it_belongs():
 def test_a_line_is_the_mean_and_its_band_students_interval():
     curve = mean_curve(rows_of(strategies=["uniform"]), "loss_inf")
     values = np.array([1000.0, 2000.0, 3000.0])
-    half = 4.302653 * values.std(ddof=1) / np.sqrt(3)
+    reach = np.exp(4.302653 * np.log(values).std(ddof=1) / np.sqrt(3))
     assert curve.mean[0] == pytest.approx(2000)
-    assert curve.high[0] == pytest.approx(2000 + half)
-    assert curve.low[0] == pytest.approx(1000)  # the interval goes below zero: a log scale cannot
+    assert curve.high[0] == pytest.approx(2000 * reach)
+    assert curve.low[0] == pytest.approx(2000 / reach)
     alone = mean_curve(rows_of(strategies=["uniform"], runs=1), "loss_inf")
     assert (alone.low == alone.mean).all()
     assert (alone.high == alone.mean).all()

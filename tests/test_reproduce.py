@@ -163,6 +163,29 @@ class TestClaims:
         found = {claim.measure: claim for claim in claims(far)}
         assert found["loss_inf of malocate-inf over oracle"].verdict == "not within 10 %"
 
+    def test_a_verdict_needs_the_whole_interval(self):
+        rows = made_up(LOSSES)
+        near = (rows["strategy"] == "malocate-inf") & (rows["run"] == 1)
+        rows.loc[near, "loss_inf"] *= 1.3
+        found = {claim.measure: claim for claim in claims(rows)}
+        claim = found["loss_inf of malocate-inf over oracle"]
+        assert claim.low < 1.1 < claim.high
+        assert claim.verdict == "undecided"
+        alone = {claim.measure: claim for claim in claims(rows[rows["run"] == 0])}
+        assert alone["loss_inf of malocate-inf over oracle"].value < 1.1
+        assert alone["loss_inf of malocate-inf over oracle"].verdict == "undecided"
+
+    def test_uniform_catches_up_by_its_interval(self):
+        measure = "loss_inf of uniform over malocate-inf at 100% of the way"
+        words = {
+            lambda n: 6.0 / n: "holds: it has not caught up by then",
+            lambda n: 2.0 / n + 200 / n**2.5: "holds: it has caught up",
+            lambda n: 1.9 / n: "fails: uniform was never behind",
+        }
+        for uniform, verdict in words.items():
+            found = {each.measure: each for each in claims(made_up(LOSSES | {"uniform": uniform}))}
+            assert found[measure].verdict == verdict
+
     def test_a_flat_end_is_seen(self):
         def flat(n):
             return 100 / min(n, 600)
@@ -176,8 +199,26 @@ class TestClaims:
         rows["capped"] = rows["spent"] >= 600
         assert next(c for c in claims(rows) if c.number == 4).verdict == "fails"
 
+    def test_too_few_rounds_after_the_cap_decide_nothing(self):
+        rows = made_up(LOSSES)
+        rows["capped"] = rows["spent"] >= 800
+        (claim,) = [claim for claim in claims(rows) if claim.number == 4]
+        assert math.isnan(claim.value)
+        assert claim.verdict == "no verdict: fewer than 3 rounds after the cap"
+
     def test_without_a_cap_there_is_nothing_to_flatten(self):
         assert not [claim for claim in claims(made_up(LOSSES, "best")) if claim.number == 4]
+
+
+def test_a_loss_that_was_never_reached_has_no_share_of_the_budget():
+    floors = {"floor-1": LOSSES["oracle"], "floor-inf": LOSSES["oracle"]}
+    best = made_up(LOSSES | floors, "best")
+    slow = (best["run"] == 1) & (best["strategy"] == "malocate-inf")
+    best.loc[slow, "loss_inf"] *= 50
+    measure = "share of the budget to pass the paper recipe's last loss_inf"
+    claim = {each.measure: each for each in beyond(pd.concat([best, made_up(LOSSES)]))}[measure]
+    assert math.isnan(claim.value)
+    assert claim.verdict == "not reached in 1 of 2 runs"
 
 
 def test_beyond_the_paper(rows):

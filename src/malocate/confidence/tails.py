@@ -1,7 +1,7 @@
 """Bounds on a mean by its moments or its range: plain formulas, each with what it assumes.
 
 `moment_factor`, `hoeffding_upper` and `bernstein_upper` are proven for every sample size, given
-their assumption; `hall_upper` is right in the limit of many values.
+their assumption; `hall_upper` and `student_reach` are right in the limit of many values.
 """
 
 from __future__ import annotations
@@ -127,3 +127,18 @@ def _unskewed(quantile: float, skewness: float) -> float:
     shifted = quantile - skewness / 6
     root = math.cbrt(1 + skewness * shifted)
     return 3 * shifted / (root**2 + root + 1)
+
+
+def student_reach(values: Floats, delta: float = 0.05) -> Floats:
+    """Give how far Student's interval reaches to either side of the mean of the last axis.
+
+    It is right for normal values and, for others, in the limit of many; NaN for a single one.
+
+    >>> round(float(student_reach(np.array([1.0, 2.0, 3.0]))), 3)
+    2.484
+    """
+    count = values.shape[-1]
+    if count < 2:
+        return np.full(values.shape[:-1], math.nan)
+    error = values.std(axis=-1, ddof=1) / math.sqrt(count)
+    return np.asarray(float(stdtrit(count - 1, 1 - delta / 2)) * error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,9 +64,12 @@ def _passes(best: Curves, paper: Curves) -> Claim:
     """Give the share of the budget with which the paper recipe's last maximum loss is passed."""
     goal = paper.of("malocate-inf", "loss_inf")[:, -1].mean()
     below = best.of("malocate-inf", "loss_inf") <= goal
-    places = np.where(below.any(axis=1), below.argmax(axis=1), len(best.budgets) - 1)
-    shares = best.budgets[places] / best.budgets[-1]
-    return _claim("share of the budget to pass the paper recipe's last loss_inf", shares)
+    measure = "share of the budget to pass the paper recipe's last loss_inf"
+    runs, never = len(below), int((~below.any(axis=1)).sum())
+    if never:
+        verdict = f"not reached in {never} of {runs} runs"
+        return Claim(NUMBER, "best", measure, math.nan, math.nan, math.nan, verdict)
+    return _claim(measure, best.budgets[below.argmax(axis=1)] / best.budgets[-1])
 
 
 def _claim(measure: str, values: Floats) -> Claim:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
+from malocate.confidence.tails import student_reach
 from malocate.problem.arrays import Floats
 
 if TYPE_CHECKING:
@@ -19,6 +19,15 @@ POINTS = 101
 
 SLIGHTLY = 1.1
 """How far above the oracle is only slightly worse."""
+
+BEHIND = 1.02
+"""A ratio up to which uniform is not behind."""
+
+FLAT = 1.05
+"""A maximum loss that falls by less than this factor is flat."""
+
+AFTER = 3
+"""The fewest rounds after the cap that show whether the loss is flat then."""
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the budget at which uniform is compared."""
@@ -91,7 +100,7 @@ def _beats(curves: Curves) -> list[Claim]:
     found = []
     for rival, own, loss in contests:
         mean, low, high = interval(curves.ratio(rival, own, loss))
-        verdict = "holds" if low > 1 else "fails" if high < 1 else "undecided"
+        verdict = _by(low > 1, high < 1)
         measure = f"{loss} of {rival} over {own}"
         found.append(Claim(1, curves.recipe, measure, mean, low, high, verdict))
     return found
@@ -101,7 +110,7 @@ def _near_the_oracle(curves: Curves) -> list[Claim]:
     """Claim 2: MALocate(∞) is only slightly worse than the oracle on the maximum loss."""
     mean, low, high = interval(curves.ratio("malocate-inf", "oracle", "loss_inf"))
     limit = f"{100 * (SLIGHTLY - 1):.0f} %"
-    verdict = f"holds: within {limit}" if mean <= SLIGHTLY else f"not within {limit}"
+    verdict = _by(high <= SLIGHTLY, low > SLIGHTLY, f"holds: within {limit}", f"not within {limit}")
     measure = "loss_inf of malocate-inf over oracle"
     return [Claim(2, curves.recipe, measure, mean, low, high, verdict)]
 
@@ -111,51 +120,66 @@ def _catches_up(curves: Curves) -> list[Claim]:
     found = []
     for loss, own in (("loss_1", "malocate-1"), ("loss_inf", "malocate-inf")):
         ratios = [interval(curves.ratio_at(share, "uniform", own, loss)) for share in SHARES]
-        peak = max(ratio[0] for ratio in ratios[:-1])
         for share, (mean, low, high) in zip(SHARES, ratios, strict=True):
-            verdict = ""
-            if share == 1.0:
-                verdict = _caught(mean, peak)
+            verdict = _caught(ratios) if share == 1.0 else ""
             measure = f"{loss} of uniform over {own} at {share:.0%} of the way"
             found.append(Claim(3, curves.recipe, measure, mean, low, high, verdict))
     return found
 
 
-def _caught(end: float, peak: float) -> str:
-    if max(end, peak) <= 1.02:
-        return "fails: uniform was never behind"
-    return "holds: it has caught up" if end <= 1.1 else "holds: it has not caught up by then"
+def _caught(ratios: list[tuple[float, float, float]]) -> str:
+    """Say whether uniform was ever behind, and whether it is at the end."""
+    if not any(low > 1 for _, low, _ in ratios):
+        never = all(high <= BEHIND for _, _, high in ratios)
+        return "fails: uniform was never behind" if never else "undecided"
+    _, low, high = ratios[-1]
+    if high <= SLIGHTLY:
+        return "holds: it has caught up"
+    not_yet = low > SLIGHTLY
+    return f"holds: {'it has not caught up by then' if not_yet else 'undecided if it caught up'}"
 
 
 def _flattens(curves: Curves) -> list[Claim]:
     """Claim 4: the maximum loss flattens when the hardest matrix reaches its cap."""
     rows = curves.rows[curves.rows["strategy"] == "malocate-inf"]
-    after, before = [], []
-    for _, run in rows.groupby("run"):
-        capped = run["capped"].to_numpy(dtype=bool)
-        if not capped.any():
-            continue
-        losses, place = run["loss_inf"].to_numpy(), int(np.argmax(capped))
-        length = len(losses) - 1 - place
-        after.append(losses[place] / losses[-1])
-        before.append(losses[max(0, place - length)] / losses[place])
-    if not after:
-        return []
+    capped = [run for _, run in rows.groupby("run") if run["capped"].any()]
+    falls = [_around_the_cap(run) for run in capped]
+    known = np.array([each for each in falls if each is not None])
+    measure = "loss_inf of malocate-inf falls by a factor,"
+    if not len(known):
+        words = f"no verdict: fewer than {AFTER} rounds after the cap"
+        nothing = (math.nan, math.nan, math.nan)
+        claim = Claim(4, curves.recipe, f"{measure} in the rounds after the cap", *nothing, words)
+        return [claim] if capped else []
     texts = ("in the rounds after the cap", "in as many rounds before")
-    intervals = [interval(np.array(each)) for each in (after, before)]
-    verdict = "holds" if intervals[0][0] < 1.05 < intervals[1][0] else "fails"
+    intervals = [interval(each) for each in known.T]
+    (_, low, high), (_, low_before, high_before) = intervals
+    verdict = _by(high < FLAT < low_before, low > FLAT or high_before < FLAT)
     return [
-        Claim(4, curves.recipe, f"loss_inf of malocate-inf falls by a factor, {text}", *each, word)
+        Claim(4, curves.recipe, f"{measure} {text}", *each, word)
         for text, each, word in zip(texts, intervals, (verdict, ""), strict=True)
     ]
+
+
+def _around_the_cap(run: pandas.DataFrame) -> tuple[float, float] | None:
+    """Give the factors by which the loss falls after the cap and in as many rounds before.
+
+    None where too few rounds follow.
+    """
+    losses, place = run["loss_inf"].to_numpy(), int(np.argmax(run["capped"].to_numpy(dtype=bool)))
+    length = len(losses) - 1 - place
+    if length < AFTER:
+        return None
+    return losses[place] / losses[-1], losses[max(0, place - length)] / losses[place]
+
+
+def _by(holds: bool, fails: bool, yes: str = "holds", no: str = "fails") -> str:
+    """Give a verdict by what the whole interval says; one run has no interval and decides none."""
+    return yes if holds else no if fails else "undecided"
 
 
 def interval(values: Floats) -> tuple[float, float, float]:
     """Give the geometric mean over runs and its 95 % interval (Student t on the log scale)."""
     logs = np.log(values)
-    mean = float(logs.mean())
-    if len(logs) < 2:
-        return math.exp(mean), math.nan, math.nan
-    error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    reach = float(stats.t.ppf(0.975, len(logs) - 1)) * error
+    mean, reach = float(logs.mean()), float(student_reach(logs))
     return math.exp(mean), math.exp(mean - reach), math.exp(mean + reach)

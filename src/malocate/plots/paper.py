@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
+from malocate.confidence.tails import student_reach
 from malocate.plots.canvas import (
     BLACK,
     BLUE,
@@ -48,9 +48,9 @@ def experiment_picture(frame: pandas.DataFrame, title: str = "") -> Figure:
     """Draw the paper's figure: left the loss L¹, right L^∞; one row of panels for each recipe.
 
     `frame` has the columns recipe, run, strategy, spent, loss_1 and loss_inf. Lines are means over
-    the runs, bands are 95 % intervals of the mean (Student's t; none for a single run). Where there
-    is a column `capped`, a ring shows when the hardest matrix reached its cap. The floors
-    "floor-1" and "floor-inf" are drawn where they belong.
+    the runs, bands are 95 % intervals of the mean (Student's t on the log scale; none for a single
+    run). Where there is a column `capped`, a ring shows when the hardest matrix reached its cap.
+    The floors "floor-1" and "floor-inf" are drawn where they belong.
 
     >>> import pandas
     >>> rows = [("paper", run, "uniform", spent, 90.0 / spent + run, 9.0 / spent + run)
@@ -94,7 +94,9 @@ class Curve:
 def mean_curve(rows: pandas.DataFrame, loss: str) -> Curve:
     """Give the mean over runs and its 95 % interval wherever every run has a value.
 
-    Between its looks a run keeps its last loss, so that runs need not look at the same times.
+    Between its looks a run keeps its last loss, so that runs need not look at the same times. The
+    interval is Student's on the log scale, where losses scatter evenly: it reaches as many times
+    above the mean as below, and never to zero. A single run has none.
 
     >>> import pandas
     >>> rows = pandas.DataFrame({"run": [1, 1, 2, 2], "spent": [1, 2, 1, 3], "x": [4, 2, 6, 4.0]})
@@ -104,12 +106,11 @@ def mean_curve(rows: pandas.DataFrame, loss: str) -> Curve:
     """
     table = rows.pivot_table(index="spent", columns="run", values=loss, aggfunc="last")
     table = table.sort_index().ffill().dropna()
-    values, runs = table.to_numpy(dtype=np.float64), table.shape[1]
+    values = table.to_numpy(dtype=np.float64)
     mean = values.mean(axis=1)
-    error = values.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(mean))
-    half = error * (stats.t.isf(0.025, runs - 1) if runs > 1 else 0.0)
-    low = np.maximum(mean - half, values.min(axis=1) if runs > 1 else mean)
-    return Curve(table.index.to_numpy(dtype=np.float64), mean, np.minimum(low, mean), mean + half)
+    smallest = np.finfo(np.float64).tiny
+    reach = np.exp(np.nan_to_num(student_reach(np.log(np.maximum(values, smallest)))))
+    return Curve(table.index.to_numpy(dtype=np.float64), mean, mean / reach, mean * reach)
 
 
 def _draw(panel: Axes, rows: pandas.DataFrame, loss: str) -> None:
