@@ -69,7 +69,7 @@ def test_the_rival_goes_on_until_it_is_as_good_and_no_further(found):
     assert found.more == spent[2] - 1_200 > 0
     times = spent[2] / 1_200
     assert found.words() == (
-        f"To get as low as MALocate, uniform would have needed {found.more:,.0f} answers more: "
+        f"To get as low as MALocate, Uniform would have needed {found.more:,.0f} answers more: "
         f"{times:.1f} times as many."
     )
 
@@ -86,6 +86,13 @@ def test_a_rival_that_is_as_good_has_nothing_to_catch_up(design, sources):
     same(found.run, found.rival)
     assert (found.beyond, found.more, found.reached) == (None, 0.0, True)
     assert found.words().startswith("itself does as well here: its loss is ")
+
+
+def test_the_names_are_those_of_the_strategies(design, sources):
+    small = replace(design, strategy=Uniform(), budget=0.5)
+    assert compare(small, sources, Oracle()).names == ("Uniform", "Oracle")
+    assert compare(small, sources).names == ("Uniform", "rival-Uniform")
+    assert compare(small, sources, names=("one", "two")).names == ("one", "two")
 
 
 def test_the_rival_takes_the_designs_loss(design, sources):
@@ -128,7 +135,7 @@ def test_costs_are_counted_in_units_of_the_budget(design, sources):
         sources,
         show=lambda label, spent: told.append((label, spent)),
     )
-    assert told[-1] == ("uniform, going on", found.beyond.records[-1].spent)
+    assert told[-1] == ("Uniform, going on", found.beyond.records[-1].spent)
 
 
 def replace_cost(segment, cost):
@@ -144,5 +151,5 @@ def test_a_budget_that_pays_for_nothing(design, sources):
 def test_the_picture_has_both_runs_and_what_it_would_have_taken(found):
     panel = found.plot("Two towns").axes[0]
     labels = {line.get_label() for line in panel.lines}
-    assert {"MALocate", "uniform", "uniform, going on"} <= labels
+    assert {"MALocate", "Uniform", "Uniform, going on"} <= labels
     assert any(text.get_text() == f"{found.more:,.0f} more" for text in panel.texts)

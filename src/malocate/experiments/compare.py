@@ -84,7 +84,7 @@ def compare(
     sources: Sources,
     rival: Strategy | None = None,
     *,
-    names: tuple[str, str] = ("MALocate", "uniform"),
+    names: tuple[str, str] | None = None,
     jobs: int = 1,
     most: float = MOST,
     show: Show = lambda *_: None,
@@ -92,8 +92,8 @@ def compare(
     """Simulate a design, and the same one with a rival strategy, by default `Uniform`.
 
     Both see the same answers in the same order. Where the rival ends with the larger loss, it
-    goes on, without bands, until it is as good or has spent `most` times as much. `jobs` fits run
-    at a time.
+    goes on, without bands, until it is as good or has spent `most` times as much. `names` are by
+    default those of the strategies. `jobs` fits run at a time.
 
     >>> from malocate import Batches, Design, SoftImpute, Synthetic
     >>> sources = {
@@ -106,10 +106,12 @@ def compare(
     >>> compare(design, sources).more > 0
     True
     """
+    rival = rival or Uniform()
+    names = names or names_of(design.strategy, type(rival).__name__)
     with _pool(jobs) as fits:
         run = _simulated(design, sources, names[0], fits, show)
         spent = _final(run, "spent") or design.budget
-        other = replace(design, strategy=rival or Uniform(), budget=spent, epsilon=None, rmse=None)
+        other = replace(design, strategy=rival, budget=spent, epsilon=None, rmse=None)
         held = _simulated(other, sources, names[1], fits, show)
         goal, beyond = _final(run, "loss"), None
         if _final(held, "loss") > goal:
@@ -118,6 +120,16 @@ def compare(
             label = f"{names[1]}, going on"
             beyond = _simulated(larger, sources, label, fits, show, bands=False)
     return Comparison(names, run, held, beyond)
+
+
+def names_of(strategy: Strategy, rival: str) -> tuple[str, str]:
+    """Give the names of a strategy's run and its rival's; unlike as file names, too.
+
+    >>> names_of(Uniform(), "oracle"), names_of(Uniform(), "uniform")
+    (('Uniform', 'oracle'), ('Uniform', 'rival-uniform'))
+    """
+    own = type(strategy).__name__
+    return own, f"rival-{rival}" if own.casefold() == rival.casefold() else rival
 
 
 @dataclass(frozen=True)
