@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 import malocate
 from malocate.cli import app
 from malocate.cli.demo import MARKET, market
+from malocate.cli.showing import check_picture
 
 demo_module = sys.modules["malocate.cli.demo"]
 
@@ -67,6 +69,7 @@ def test_the_demo_compares_and_saves_a_picture(run, hamlet, tmp_path):
     assert answers[0] > answers[1]  # the harder town
     assert all(float(line[2]) < float(line[3]) for line in lines)  # the error is below its bound
     assert "≈" not in result.stdout  # every bound is certified
+    assert "certified: with certainty 0.95 all hold, at all looks together" in result.stdout
     words = " ".join(result.stdout.split())
     assert re.search(r"uniform (would have needed [\d,]+ answers more|does as well here)", words)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -113,6 +116,50 @@ def test_a_picture_that_cannot_be_written_is_told_of_at_once(run, tmp_path):
     result = run("demo", "--output", tmp_path / "folder.png")
     assert result.exit_code == 2
     assert "cannot be written: Is a directory; choose another place." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "long_job"),
+    [
+        (["demo", "--output", "new.png"], "malocate.experiments.compare.compare"),
+        (["simulate", "design.toml"], "malocate.experiments.compare.compare"),
+        (["reproduce", "1", "--out", "."], "malocate.experiments.reproduce.reproduce"),
+    ],
+)
+def test_control_c_is_one_line_and_leaves_no_picture(run, tmp_path, monkeypatch, command, long_job):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    Path("design.toml").write_text('budget = 100\n[[segments]]\nname = "north"\nshape = [9, 8]\n')
+    monkeypatch.setattr(long_job, stopped)
+    result = run(*command)
+    assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["design.toml"]
+
+
+def test_an_earlier_picture_is_kept_until_there_is_a_new_one(tmp_path):
+    (tmp_path / "old.png").write_text("precious")
+    check_picture(tmp_path / "old.png")
+    assert (tmp_path / "old.png").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("file", "--out file is a file; give a folder."),
+        ("file/deeper", "--out file/deeper cannot be written to: Not a directory; choose another"),
+        ("/proc/self", "--out /proc/self cannot be written to: "),
+    ],
+)
+def test_a_reproduction_needs_a_folder_it_can_write_to(run, tmp_path, monkeypatch, out, message):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("precious")
+    monkeypatch.setattr("malocate.experiments.reproduce.reproduce", pytest.fail)
+    result = run("reproduce", 1, "--out", out)
+    assert result.exit_code == 2
+    assert f"Error: {message}" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["demo", "simulate"])

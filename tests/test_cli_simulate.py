@@ -58,6 +58,36 @@ def test_it_shows_answers_errors_bounds_and_what_it_was_worth(run, design):
     assert re.search(r"uniform (would have needed|does as well)", result.stdout)
 
 
+def test_names_are_shown_as_they_are(run, design, tmp_path):
+    name = "[/x] [b]$_{$ :heart:"
+    design.write_text(DESIGN.replace("north", name), encoding="utf-8")
+    result = run(design, "--out", tmp_path / "trial")
+    assert result.exit_code == 0, result.output
+    assert name in result.stdout
+
+
+def test_approximate_bounds_are_marked_and_promise_nothing(run, design):
+    design.write_text(DESIGN.replace("scale = [1, 5]", ""), encoding="utf-8")
+    shown = run(design, "--against", "none").stdout
+    assert "≈: approximate, which promises nothing" in shown
+    assert "certainty" not in shown
+    assert shown.count("≈ ") == 2
+
+
+def test_a_budget_that_pays_for_nothing(run, design, tmp_path):
+    design.write_text(DESIGN.replace("700", "0.5"), encoding="utf-8")
+    result = run(design, "--out", tmp_path / "trial")
+    assert result.exit_code == 0, result.output
+    assert "Nobody was asked" in result.stdout
+
+
+def test_a_strategy_against_itself_has_a_folder_of_its_own(run, design, tmp_path):
+    design.write_text('strategy = "Uniform"\n' + DESIGN.replace("700", "0.5"), encoding="utf-8")
+    assert run(design, "--out", tmp_path / "trial").exit_code == 0
+    folders = {path.name for path in (tmp_path / "trial").iterdir() if path.is_dir()}
+    assert folders == {"Uniform", "rival-uniform"}
+
+
 def test_the_example_in_its_help_runs(run, design, tmp_path):
     found = CliRunner().invoke(app, ["simulate", "--help"]).stdout
     example = re.search(r"Example:\s+malocate simulate (.*\S)", found)

@@ -17,7 +17,7 @@ __all__ = ["app"]
 
 
 class OneLineErrors(TyperGroup):
-    """A group of commands that ends an error of ours in one line and exit code 2."""
+    """Commands that end an error of ours in one line and exit code 2, and Ctrl-C with 130."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -26,6 +26,9 @@ class OneLineErrors(TyperGroup):
         except MalocateError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(2) from error
+        except KeyboardInterrupt as stopped:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(130) from stopped
 
 
 app = typer.Typer(

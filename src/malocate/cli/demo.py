@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from malocate.cli.showing import CORES, Jobs, check_picture, losses, progress, results
+from malocate.cli.showing import CORES, Jobs, check_picture, losses, progress, results, say
 
 if TYPE_CHECKING:
     from malocate.design import Design
@@ -44,20 +44,16 @@ def demo(
 
     check_picture(output)
     design, sources = market(seed)
-    console = Console()
     with progress(design.budget) as show:
-        found = compare(design, sources, jobs=jobs, show=show)
+        found = compare(design, sources, names=("MALocate", "uniform"), jobs=jobs, show=show)
     runs = {found.names[0]: found.run, found.names[1]: found.rival}
     ranks = {name: rank for name, (_, rank) in MARKET.items()}
-    console.print(results(runs, ranks))
-    console.print(
-        f"{losses(runs)} The loss is the worst town's mean squared error.",
-        highlight=False,
-    )
-    console.print(found.words(), style="bold", highlight=False)
+    Console().print(results(runs, ranks))
+    say(f"{losses(runs)} The loss is the worst town's mean squared error.")
+    say(found.words(), style="bold")
     title = f"{len(MARKET)} towns, {design.budget:,.0f} answers"
     found.plot(title).savefig(output, dpi=150)
-    console.print(f"Picture: {output}", soft_wrap=True, highlight=False)
+    say(f"Picture: {output}")
 
 
 def market(seed: int) -> tuple[Design, dict[str, Synthetic]]:

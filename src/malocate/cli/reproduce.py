@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
+
+from malocate.cli.showing import CORES, check_out, progress, say
 
 if TYPE_CHECKING:
     from malocate.experiments.claims import Claim
@@ -45,7 +37,7 @@ class Recipes(StrEnum):
 def reproduce(
     experiment: Annotated[int, typer.Argument(min=1, max=2, help="The paper's experiment.")],
     runs: Annotated[int, typer.Option(min=1, help="Runs, each with answers of its own.")] = 15,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = CORES,
     seed: Annotated[int, typer.Option(min=0, help="Decides the problem and the answers.")] = 0,
     recipe: Annotated[Recipes, typer.Option(help="How matrices are completed and judged.")] = (
         Recipes.both
@@ -64,26 +56,23 @@ def reproduce(
     from malocate.experiments.results import write
 
     recipes: Any = ("paper", "best") if recipe is Recipes.both else (recipe.value,)
-    console = Console()
-    console.print(
-        f"Experiment {experiment}, {runs} runs, recipe {' and '.join(recipes)}, seed {seed}",
-        highlight=False,
-    )
-    with _bar(runs * len(recipes)) as step:
+    check_out(out)
+    say(f"Experiment {experiment}, {runs} runs, recipe {' and '.join(recipes)}, seed {seed}")
+    finished = count(1)
+    with progress(runs * len(recipes), f"of {runs * len(recipes)} runs") as show:
+        show(f"Experiment {experiment}", 0)
         rows = run_all(
-            experiment, recipes=recipes, runs=runs, jobs=jobs, seed=seed, folder=out, done=step
+            experiment,
+            recipes=recipes,
+            runs=runs,
+            jobs=jobs,
+            seed=seed,
+            folder=out,
+            done=lambda _: show(f"Experiment {experiment}", next(finished)),
         )
-    console.print(_table(write(experiment, rows, out)), highlight=False)
+    Console().print(_table(write(experiment, rows, out)), highlight=False)
     stem = out / f"experiment-{experiment}"
-    console.print(f"Rows in {stem}.csv, figure in {stem}.png and {stem}.svg", highlight=False)
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[object], None]]:
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
-        task = bars.add_task("runs", total=total)
-        yield lambda _: bars.advance(task)
+    say(f"Rows in {stem}.csv, figure in {stem}.png and {stem}.svg")
 
 
 def _table(claims: list[Claim]) -> Table:
@@ -97,5 +86,6 @@ def _table(claims: list[Claim]) -> Table:
             table.add_row("", f"[bold]{heading}[/bold]", "", "", "")
         for claim in own:
             ends = f"{claim.low:.4g} – {claim.high:.4g}" if math.isfinite(claim.low) else "–"
-            table.add_row(claim.recipe, claim.measure, f"{claim.value:.4g}", ends, claim.verdict)
+            value = f"{claim.value:.4g}" if math.isfinite(claim.value) else "–"
+            table.add_row(claim.recipe, claim.measure, value, ends, claim.verdict)
     return table

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 from malocate.errors import InvalidInput
 
@@ -35,14 +44,15 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
 
 
 @contextmanager
-def progress(total: float) -> Iterator[Callable[[str, float], None]]:
-    """Show a bar for each run that is told of, on the standard error, while it is a terminal."""
+def progress(total: float, unit: str = "asked") -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for each label that is told of, on the standard error, while it is a terminal."""
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} asked"),
+        TextColumn("{task.completed:,.0f} " + unit),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     quiet = not console.is_terminal
@@ -50,13 +60,18 @@ def progress(total: float) -> Iterator[Callable[[str, float], None]]:
         waiting = bars.add_task("Starting; the first time, kernels are compiled", total=None)
         tasks = {}
 
-        def show(label: str, spent: float) -> None:
+        def show(label: str, done: float) -> None:
             bars.update(waiting, visible=False)
             if label not in tasks:
                 tasks[label] = bars.add_task(label, total=total)
-            bars.update(tasks[label], completed=spent, total=max(total, spent))
+            bars.update(tasks[label], completed=done, total=max(total, done))
 
         yield show
+
+
+def say(words: str, style: str = "") -> None:
+    """Print words as they are: brackets in a name are no markup; a path is not broken."""
+    Console().print(Text(words, style=style), soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -105,10 +120,10 @@ def results(runs: Mapping[str, Run], ranks: Mapping[str, int]) -> Table:
     found = {label: ends(run) for label, run in runs.items()}
     for segment in design.segments:
         shape = f"{segment.shape[0]} × {segment.shape[1]}"
-        first = [segment.name, shape, str(ranks[segment.name])]
+        first = [Text(segment.name), Text(shape), Text(str(ranks[segment.name]))]
         for label, each in found.items():
-            table.add_row(*first, label, *each[segment.name].cells())
-            first = ["", "", ""]
+            table.add_row(*first, Text(label), *each[segment.name].cells())
+            first = [Text()] * 3
         table.add_section()
     return table
 
@@ -119,10 +134,12 @@ def _caption(runs: Mapping[str, Run]) -> str:
     words = [
         "rank, true RMSE: known here, because the matrices are made up",
         "bound: on the RMSE, from the answers alone",
-        f"       with certainty {1 - design.delta:g} it holds in all segments, at all looks",
     ]
+    if "certified" in labels:
+        chance = f"{1 - design.delta:g}"
+        words.append(f"       certified: with certainty {chance} all hold, at all looks together")
     if "approximate" in labels:
-        words.append("≈: approximate; all others are certified")
+        words.append("       ≈: approximate, which promises nothing")
     return "\n".join(words)
 
 
@@ -133,7 +150,7 @@ def losses(runs: Mapping[str, Run]) -> str:
         if run.records:
             end = run.records[-1].losses
             parts.append(f"{label} {end['loss']:.4g} (bound {end['bound']:.4g})")
-    return f"Loss: {', '.join(parts)}."
+    return f"Loss: {', '.join(parts)}." if parts else "Nobody was asked; the budget pays for none."
 
 
 def check_picture(path: Path) -> None:
@@ -144,10 +161,35 @@ def check_picture(path: Path) -> None:
         raise InvalidInput(f"The folder of --output {path} does not exist; make it first.")
     if path.suffix.lower() not in PICTURES:
         raise InvalidInput(f"--output {path} must end in .pdf, .png or .svg.")
+    new = not path.exists()
     try:
         with path.open("ab"):
             pass
+        if new:
+            path.unlink()
     except OSError as problem:
         raise InvalidInput(
             f"--output {path} cannot be written: {problem.strerror}; choose another place."
+        ) from None
+
+
+def check_out(out: Path, names: Sequence[str] = ()) -> None:
+    """Refuse a folder that could not be written to at the end of a long job; make a new one.
+
+    `names` are of the runs that it is to hold.
+    """
+    import malocate.plots  # noqa: F401  # so that a missing matplotlib is told of at once
+    from malocate.experiments.run_files import check_folder
+
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"--out {out} is a file; give a folder.")
+    for name in names:
+        check_folder(out / name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as problem:
+        raise InvalidInput(
+            f"--out {out} cannot be written to: {problem.strerror}; choose another place."
         ) from None

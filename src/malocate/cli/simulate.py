@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from malocate.cli.showing import CORES, Jobs, losses, progress, results
-from malocate.cli.trial import Rival, check_out, names_of, ranks_of, run_trial
+from malocate.cli.showing import CORES, Jobs, check_out, losses, progress, results, say
+from malocate.cli.trial import Rival, names_of, ranks_of, run_trial
 
 
 def simulate(
@@ -68,10 +68,8 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(trial.plain(), indent=2, ensure_ascii=False, allow_nan=False))
         return
-    console = Console()
-    console.print(results(trial.runs, trial.ranks))
-    console.print(losses(trial.runs), highlight=False)
-    for words in trial.words():
-        console.print(words, highlight=False)
+    Console().print(results(trial.runs, trial.ranks))
+    for words in (losses(trial.runs), *trial.words()):
+        say(words)
     if out is not None:
-        console.print(f"Runs, summary and picture: {out}", soft_wrap=True, highlight=False)
+        say(f"Runs, summary and picture: {out}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from malocate.cli.showing import ends
 from malocate.errors import InvalidInput
+from malocate.problem.plain import finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,14 +59,13 @@ class Trial:
         """Give everything for machines; what is not known or infinite is null."""
         found = self.comparison
         worth = None if found is None else {"more": found.more, "reached": found.reached}
-        plain: dict[str, Any] = _finite(
-            {
-                "runs": {label: _plain_run(run) for label, run in self.runs.items()},
-                "ranks": dict(self.ranks),
-                "comparison": worth,
-                "words": self.words(),
-            }
-        )
+        told = {
+            "runs": {label: _plain_run(run) for label, run in self.runs.items()},
+            "ranks": dict(self.ranks),
+            "comparison": worth,
+            "words": self.words(),
+        }
+        plain: dict[str, Any] = finite(told, lambda _: None)
         return plain
 
     def plot(self) -> Figure:
@@ -105,7 +104,9 @@ def run_trial(
 
 def names_of(design: Design, against: Rival) -> tuple[str, str]:
     """Give the names of the runs: that of the design's strategy, and its rival's."""
-    return type(design.strategy).__name__, against.value
+    from malocate.experiments import compare
+
+    return compare.names_of(design.strategy, against.value)
 
 
 def ranks_of(design: Design, given: Sequence[str]) -> dict[str, int]:
@@ -124,21 +125,6 @@ def ranks_of(design: Design, given: Sequence[str]) -> dict[str, int]:
     return ranks
 
 
-def check_out(out: Path, names: Sequence[str]) -> None:
-    """Refuse a folder that could not be written to at the end of a long job."""
-    import malocate.plots  # noqa: F401  # so that a missing matplotlib is told of at once
-    from malocate.experiments.run_files import check_folder
-
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"--out {out} is a file; give a folder.")
-    for name in names:
-        check_folder(out / name)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InvalidInput(f"--out {out} cannot be made: {problem.strerror}.") from None
-
-
 def _plain_run(run: Run) -> dict[str, Any]:
     last = run.records[-1] if run.records else None
     return {
@@ -147,10 +133,3 @@ def _plain_run(run: Run) -> dict[str, Any]:
         "losses": {} if last is None else dict(last.losses),
         "segments": {name: asdict(end) for name, end in ends(run).items()},
     }
-
-
-def _finite(value: Any) -> Any:
-    """Give the value with null in the place of numbers that JSON does not know."""
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
