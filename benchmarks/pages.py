@@ -103,8 +103,10 @@ def _claim(row: dict[str, str]) -> tables.Row:
         "claim": number,
         "recipe": row["recipe"],
         "what": row["measure"],
-        "mean": tables.number(float(row["value"])),
-        "95 % interval": f"{float(row['low']):.4g} – {float(row['high']):.4g}",
+        "mean": tables.number(float(row["value"])) if row["value"] else "–",
+        "95 % interval": f"{float(row['low']):.4g} – {float(row['high']):.4g}"
+        if row["low"]
+        else "–",
         "verdict": row["verdict"],
     }
 

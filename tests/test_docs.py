@@ -81,6 +81,20 @@ def test_measured_tables_on_a_page_are_those_of_the_committed_rows(page, monkeyp
     assert any(paragraph.startswith("| ") for paragraph in paragraphs)
 
 
+def test_a_claim_without_a_number_is_a_dash(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    row = {
+        "number": "5",
+        "recipe": "best",
+        "measure": "a share",
+        "value": "",
+        "low": "",
+        "high": "",
+    }
+    shown = importlib.import_module("pages")._claim(row | {"verdict": "not reached in 1 of 2 runs"})
+    assert (shown["mean"], shown["95 % interval"]) == ("–", "–")
+
+
 def test_the_coverage_report_is_that_of_the_committed_rows(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     written, tables = (importlib.import_module(name) for name in ("bands_page", "tables"))

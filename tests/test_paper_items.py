@@ -234,7 +234,7 @@ class TestClaims:
         lines = []
         for run in range(4):
             for strategy, (sum_, worst) in factors.items():
-                for step in range(11):
+                for step in range(12):
                     fall = (1 + 0.01 * run) / (1 + min(step, 8))  # flat once capped
                     losses = {"loss_1": 9 * sum_ * fall, "loss_inf": worst * fall}
                     who = {"run": run, "strategy": strategy.replace("_", "-"), "recipe": "paper"}
