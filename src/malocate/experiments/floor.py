@@ -19,8 +19,8 @@ from malocate.strategies import GoodAllocation, Standing
 if TYPE_CHECKING:
     import pandas
 
-SHARES = (0.45, 1.0)
-"""Shares of the budget at which the floor is measured."""
+SHARES = (1.0,)
+"""Shares of the budget at which the floor is measured: a static allocation is for one budget."""
 
 FLOORS = {"floor-1": 1.0, "floor-inf": math.inf}
 """The floors by name, and the p of the loss that each allocates for."""
