@@ -202,3 +202,18 @@ def test_a_scale_without_whole_ends_has_no_twin():
     design = Design([Segment("a", (9, 8), scale=(0, 2.5))], budget=100)
     with pytest.raises(InvalidInput, match=r"Segment 'a' has the scale \(0.0, 2.5\); a twin"):
         twins(design)
+
+
+def test_a_goal_that_was_not_reached_is_foretold(run, design):
+    design.write_text(f"rmse = 0.5{DESIGN}scale = [1, 5]\n", encoding="utf-8")
+    result = run(design, "--rank", 1, "--against", "none")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"Its goal would take about [\d,]+ answers more \(north ", result.stdout)
+    said = json.loads(run(design, "--rank", 1, "--against", "none", "--json").stdout)
+    left = said["runs"]["MALocate"]["answers_left"]
+    assert set(left) == {"north", "south"}
+    assert sum(left.values()) > 0
+
+
+def test_without_a_goal_nothing_is_foretold(run, design):
+    assert "Its goal" not in run(design, "--rank", 1, "--against", "none").stdout

@@ -52,8 +52,9 @@ class Trial:
     def words(self) -> list[str]:
         """Give what is to be said below the table."""
         name, run = next(iter(self.runs.items()))
-        stop = f"{name} stopped: {run.stop.why}."
-        return [stop] if self.comparison is None else [stop, self.comparison.words()]
+        said = [f"{name} stopped: {run.stop.why}.", forecast(run)]
+        said += [] if self.comparison is None else [self.comparison.words()]
+        return [words for words in said if words]
 
     def plain(self) -> dict[str, Any]:
         """Give everything for machines; what is not known or infinite is null."""
@@ -79,6 +80,17 @@ class Trial:
         text = json.dumps(self.plain(), indent=2, ensure_ascii=False, allow_nan=False)
         (out / SUMMARY).write_text(text + "\n", encoding="utf-8")
         self.plot().savefig(out / PICTURE, dpi=150)
+
+
+def forecast(run: Run) -> str:
+    """Say how many answers are missing to the design's goal; nothing without one, or at it."""
+    if run.stop.reached or (run.design.rmse is None and run.design.epsilon is None):
+        return ""
+    if run.answers_left is None:
+        return "How many answers its goal still takes cannot be foretold yet."
+    each = ", ".join(f"{name} {more:,}" for name, more in run.answers_left.items() if more)
+    total = sum(run.answers_left.values())
+    return f"Its goal would take about {total:,} answers more ({each}), if bounds go on falling so."
 
 
 def run_trial(
@@ -129,6 +141,7 @@ def _plain_run(run: Run) -> dict[str, Any]:
     last = run.records[-1] if run.records else None
     return {
         "stop": run.stop.why,
+        "answers_left": None if run.answers_left is None else dict(run.answers_left),
         "spent": 0.0 if last is None else last.spent,
         "losses": {} if last is None else dict(last.losses),
         "segments": {name: asdict(end) for name, end in ends(run).items()},

@@ -175,7 +175,7 @@ def _mean(
     total = 0.0
     for rows, values in _in_step(everyone, _WALKED):
         total += float(square(values).sum(where=_counted(mask, rows)))
-    return total / max(1, _askable(everyone[0].shape, mask))
+    return total / max(1, checks.count_askable(everyone[0].shape, mask))
 
 
 def _at_most(everyone: Sequence[Completion], mask: Bools | None) -> float:
@@ -186,7 +186,7 @@ def _at_most(everyone: Sequence[Completion], mask: Bools | None) -> float:
         frobenius = float(np.linalg.norm(first - _average(others)))
     else:
         frobenius = float(np.mean([np.linalg.norm(first - other) for other in others]))
-    bound = frobenius / math.sqrt(max(1, _askable(shape, mask)))
+    bound = frobenius / math.sqrt(max(1, checks.count_askable(shape, mask)))
     return bound if clip is None else min(bound, clip[1] - clip[0])
 
 
@@ -254,10 +254,6 @@ def _unclipped(everyone: Sequence[Completion]) -> bool:
 
 def _counted(mask: Bools | None, rows: slice) -> Bools | bool:
     return True if mask is None else ~mask[rows]
-
-
-def _askable(shape: tuple[int, int], mask: Bools | None) -> int:
-    return math.prod(shape) - (0 if mask is None else int(np.count_nonzero(mask)))
 
 
 def _alike(completions: Sequence[Completion]) -> tuple[Completion, ...]:

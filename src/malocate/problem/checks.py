@@ -279,6 +279,11 @@ def mask_of(mask: ArrayLike | None, shape: tuple[int, int]) -> Bools | None:
     return frozen(array.copy())
 
 
+def count_askable(shape: tuple[int, int], mask: Bools | None) -> int:
+    """Count the cells that can be asked: all but the masked ones."""
+    return shape[0] * shape[1] - (0 if mask is None else int(np.count_nonzero(mask)))
+
+
 def askable(rows: Int32s, cols: Int32s, mask: Bools | None) -> None:
     """Refuse an answer at a cell that cannot be asked."""
     if mask is None:

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from malocate.problem import checks, convert, views
@@ -209,8 +208,7 @@ class Observations:
     @property
     def n_askable(self) -> int:
         """How many cells can be asked: all but the masked ones."""
-        masked = 0 if self.mask is None else int(np.count_nonzero(self.mask))
-        return self.shape[0] * self.shape[1] - masked
+        return checks.count_askable(self.shape, self.mask)
 
     @property
     def share_seen(self) -> float:

@@ -70,8 +70,7 @@ class Segment:
     @cached_property
     def n_askable(self) -> int:
         """How many cells can be asked: all but the masked ones."""
-        masked = 0 if self.mask is None else int(np.count_nonzero(self.mask))
-        return self.shape[0] * self.shape[1] - masked
+        return checks.count_askable(self.shape, self.mask)
 
     @property
     def longest(self) -> int:

@@ -84,20 +84,16 @@ _UNKNOWN = Estimated(math.inf, math.inf)
 
 def _estimates(design: Design, findings: Findings) -> list[Estimated]:
     """Give each segment's estimate, its noise level drawn towards all where that is asked for."""
-    own = [_estimate(finding) for finding in findings]
-    judged = [finding for finding in findings if finding is not None and finding.band is not None]
+    estimates = [_estimate(finding) for finding in findings]
+    judged = {place: each for place, each in enumerate(findings) if each and each.band is not None}
     pools = design.pooled and design.estimate == "residual" and design.noise_variance is None
     if not pools or not judged:
-        return own
-    pooled = pooled_noise(*np.array([finding.noise for finding in judged]).T)
-    lent = zip(map(id, judged), pooled.values.tolist(), pooled.errors.tolist(), strict=True)
-    levels = {key: (value, error) for key, value, error in lent}
-    return [
-        _with_noise(each, finding, *levels[id(finding)])
-        if finding and id(finding) in levels
-        else each
-        for each, finding in zip(own, findings, strict=True)
-    ]
+        return estimates
+    pooled = pooled_noise(*np.array([finding.noise for finding in judged.values()]).T)
+    lent = zip(judged.items(), pooled.values.tolist(), pooled.errors.tolist(), strict=True)
+    for (place, finding), value, error in lent:
+        estimates[place] = _with_noise(estimates[place], finding, value, error)
+    return estimates
 
 
 def _estimate(finding: Finding | None) -> Estimated:
