@@ -18,6 +18,10 @@ WORTH_A_THREAD = 2_000_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
 
 
+RUNS_A_THREAD = 6
+"""Runs of lines that a thread gets on average, so that a slower one gets fewer."""
+
+
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
@@ -47,11 +51,17 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     if threads == 1 or cells * cost < WORTH_A_THREAD:
         work(0, lines)
         return
-    shares = np.linspace(0, cells, threads + 1)
+    shares = np.linspace(0, cells, RUNS_A_THREAD * threads + 1)
     cuts = np.searchsorted(indptr, shares)
     cuts[0], cuts[-1] = 0, lines
-    runs = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-    waiting = [_pool(threads - 1, os.getpid()).submit(work, *run) for run in runs[1:]]
-    work(*runs[0])
+    runs = iter([(int(a), int(b)) for a, b in pairwise(cuts) if a < b])
+
+    def take_turns() -> None:
+        for first, last in runs:  # one iterator for all: who is done sooner takes more
+            work(first, last)
+
+    pool = _pool(threads - 1, os.getpid())
+    waiting = [pool.submit(take_turns) for _ in range(threads - 1)]
+    take_turns()
     for job in waiting:
         job.result()
