@@ -14,9 +14,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from malocate.errors import InvalidInput, InvalidType, MalocateError, MissingDependency, TooLarge
+from malocate.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidType,
+    MalocateError,
+    MissingDependency,
+    NotFound,
+    StoreError,
+    TooLarge,
+)
 
 if TYPE_CHECKING:
+    from malocate.campaign import Campaign, Ticket
     from malocate.confidence.band import Band
     from malocate.confidence.frozen import certify
     from malocate.confidence.judgement import error_band
@@ -48,7 +58,9 @@ __all__ = [
     "Anytime",
     "Band",
     "Batches",
+    "Campaign",
     "Completion",
+    "Conflict",
     "CrossFit",
     "Design",
     "Doubling",
@@ -63,6 +75,7 @@ __all__ = [
     "MALocate",
     "MalocateError",
     "MissingDependency",
+    "NotFound",
     "Observations",
     "OnlineLeastSquares",
     "Oracle",
@@ -74,7 +87,9 @@ __all__ = [
     "SquareRootLasso",
     "Standing",
     "Status",
+    "StoreError",
     "Synthetic",
+    "Ticket",
     "TooLarge",
     "Uniform",
     "certify",
@@ -87,6 +102,7 @@ _HOMES = {
     "Anytime": "malocate.confidence.spending",
     "Band": "malocate.confidence.band",
     "Batches": "malocate.design",
+    "Campaign": "malocate.campaign",
     "Completion": "malocate.estimators.base",
     "CrossFit": "malocate.confidence.schemes",
     "Design": "malocate.design",
@@ -110,6 +126,7 @@ _HOMES = {
     "Standing": "malocate.strategies",
     "Status": "malocate.estimators.base",
     "Synthetic": "malocate.sources",
+    "Ticket": "malocate.campaign",
     "Uniform": "malocate.strategies",
     "certify": "malocate.confidence.frozen",
     "error_band": "malocate.confidence.judgement",

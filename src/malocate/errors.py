@@ -7,6 +7,9 @@ so both ``except MalocateError`` and ``except ValueError`` work::
     ├── InvalidInput    (also a ValueError)   a value breaks a rule: an index out of shape, a NaN
     │   └── TooLarge                          a dense matrix above the size limit was asked for
     ├── InvalidType     (also a TypeError)    a wrong kind of thing: strings where numbers belong
+    ├── NotFound        (also a LookupError)  no such campaign, ticket, segment or person
+    ├── Conflict        (also a RuntimeError) it contradicts what is recorded: another answer
+    ├── StoreError      (also a RuntimeError) a database cannot be used: full, damaged, not ours
     └── MissingDependency (an ImportError)    an optional package is not installed
 
 Each message names the thing, the rule, the value met and the way out.
@@ -14,7 +17,16 @@ Each message names the thing, the rule, the value met and the way out.
 
 from __future__ import annotations
 
-__all__ = ["InvalidInput", "InvalidType", "MalocateError", "MissingDependency", "TooLarge"]
+__all__ = [
+    "Conflict",
+    "InvalidInput",
+    "InvalidType",
+    "MalocateError",
+    "MissingDependency",
+    "NotFound",
+    "StoreError",
+    "TooLarge",
+]
 
 
 class MalocateError(Exception):
@@ -61,5 +73,32 @@ class TooLarge(InvalidInput):
 
     >>> from malocate import TooLarge
     >>> issubclass(TooLarge, ValueError)
+    True
+    """
+
+
+class NotFound(MalocateError, LookupError):
+    """Something that is not there: a campaign, a ticket, a segment, a person.
+
+    >>> from malocate import NotFound
+    >>> issubclass(NotFound, LookupError)
+    True
+    """
+
+
+class Conflict(MalocateError, RuntimeError):
+    """Something that contradicts what is recorded, such as another answer to the same ticket.
+
+    >>> from malocate import Conflict
+    >>> issubclass(Conflict, RuntimeError)
+    True
+    """
+
+
+class StoreError(MalocateError, RuntimeError):
+    """A database that cannot be used: it is full, damaged, locked, or another program's.
+
+    >>> from malocate import StoreError
+    >>> issubclass(StoreError, RuntimeError)
     True
     """

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -170,12 +169,12 @@ class Completion:
         index = pandas.MultiIndex.from_product([row_labels, col_labels], names=["row", "column"])
         return pandas.DataFrame({"value": self.dense().ravel()}, index=index).reset_index()
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: storage.Place) -> None:
         """Write the completion to an `.npz` file, without pickles; `load` gives it back."""
         storage.write(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Completion:
+    def load(cls, path: storage.Place) -> Completion:
         """Read a completion that `save` wrote."""
         found = storage.read(path)
         return cls(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +16,16 @@ from malocate.errors import InvalidInput, InvalidType
 if TYPE_CHECKING:
     from malocate.estimators.base import Completion
 
+Place = str | Path | IO[bytes]
+"""A file's path, or a binary file that is open."""
+
 FORMAT = "malocate completion"
 VERSION = 1
 _MEMORY = "memory:"
 
 
-def write(done: Completion, path: str | Path) -> None:
-    """Write a completion to `path`, exactly that name."""
+def write(done: Completion, path: Place) -> None:
+    """Write a completion to `path`, exactly that name, or into an open file."""
     arrays = {k: v for k, v in done.memory.items() if isinstance(v, np.ndarray)}
     head = {
         "format": FORMAT,
@@ -41,13 +45,13 @@ def write(done: Completion, path: str | Path) -> None:
         "col_effects": done.centre.cols,
         **{_MEMORY + key: value for key, value in arrays.items()},
     }
-    with Path(path).open("wb") as file:
+    with _opened(path, "wb") as file:
         np.savez(file, **columns)
 
 
-def read(path: str | Path) -> dict[str, Any]:
+def read(path: Place) -> dict[str, Any]:
     """Read what `write` wrote, as the arguments of a `Completion`; the centre is a dict too."""
-    with Path(path).open("rb") as file:
+    with _opened(path, "rb") as file:
         if not zipfile.is_zipfile(file):
             raise _not_ours(path)
         file.seek(0)
@@ -66,7 +70,16 @@ def read(path: str | Path) -> dict[str, Any]:
     return {**found, **pairs, **sides, "centre": centre, "memory": head["memory"] | arrays}
 
 
-def _head(stored: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+@contextmanager
+def _opened(path: Place, mode: str) -> Iterator[IO[bytes]]:
+    if not isinstance(path, str | Path):
+        yield path
+        return
+    with Path(path).open(mode) as file:
+        yield file
+
+
+def _head(stored: Mapping[str, Any], path: Place) -> dict[str, Any]:
     try:
         head = json.loads(stored["head"].tobytes())
         ours = head["format"] == FORMAT and "version" in head
@@ -103,5 +116,5 @@ def _tuples(pair: Any) -> Any:
     return tuple(tuple(each) if isinstance(each, list) else each for each in pair)
 
 
-def _not_ours(path: str | Path) -> InvalidInput:
+def _not_ours(path: Place) -> InvalidInput:
     return InvalidInput(f"{path} is not a saved completion; `Completion.save` writes such files.")

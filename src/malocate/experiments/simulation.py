@@ -71,11 +71,17 @@ def simulate(
         while not isinstance(step := plan(design, findings, errors), Stop):
             for batch in step.batches:
                 panels[batch.place].ask(design, batch)
-            answers = {batch.segment: panels[batch.place].answers for batch in step.batches}
-            maps = map_of or (lambda *_: map)
-            findings = close(design, step, findings, answers, judge=bands, map_of=maps)
+            asked = {batch.segment: panels[batch.place] for batch in step.batches}
+            findings = close(
+                design,
+                step,
+                findings,
+                {name: panel.answers for name, panel in asked.items()},
+                judge=bands,
+                doubts={name: panel.doubt for name, panel in asked.items()},
+                map_of=map_of or (lambda *_: map),
+            )
             for batch in step.batches:
-                findings[batch.place] = panels[batch.place].honest(findings[batch.place])
                 errors[batch.place] = panels[batch.place].error(findings[batch.place])
             recorder.note(step, findings, errors)
             show(spent(design, findings))
@@ -106,13 +112,10 @@ class Panel:
         )
         self.answers = Observations.concat([self.answers, new])
 
-    def honest(self, finding: Finding | None) -> Finding | None:
-        """Withdraw the certificate where recorded answers ran out and had to serve again."""
-        band = None if finding is None else finding.band
-        if finding is None or band is None or not self.restarted:
-            return finding
-        reason = f"{band.reason} {_RESTARTED}".strip()
-        return replace(finding, band=replace(band, label="approximate", reason=reason))
+    @property
+    def doubt(self) -> str:
+        """Why no band may be called certified: recorded answers ran out and served again."""
+        return _RESTARTED if self.restarted else ""
 
     def error(self, finding: Finding | None) -> float | None:
         """Give the true mean squared error of what is delivered, where the truth is known."""

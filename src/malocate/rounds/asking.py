@@ -46,27 +46,28 @@ class Replicates:
         until = cells * (math.sqrt(LARGEST_SHARE**2 + 2 * ENOUGH_PAIRS / cells) - LARGEST_SHARE)
         return cls(LARGEST_SHARE, until)
 
-    def among(self, draws: Int64s) -> Bools:
-        """Tell which draws re-ask; evenly spread, and never the first."""
+    def among(self, draws: Int64s, since: int = 0) -> Bools:
+        """Tell which draws re-ask; evenly spread, and never the first, numbered `since`."""
         again: Bools = np.floor(self.share * (draws + 1)) > np.floor(self.share * draws)
-        again &= (draws < self.until) & (draws > 0)
+        again &= (draws < self.until) & (draws > since)
         return again
 
 
-def origins(draws: Int64s, replicates: Replicates, *key: int | str) -> Int64s:
+def origins(draws: Int64s, replicates: Replicates, *key: int | str, since: int = 0) -> Int64s:
     """Give the draw whose cell each draw asks: itself, or the fresh draw that it repeats."""
     found = draws.copy()
-    again = replicates.among(found)
+    again = replicates.among(found, since)
     while again.any():  # a replicate of a replicate repeats the draw behind it
-        chosen = found[again]
-        found[again] = (_uniform(chosen, *key, "repeat") * chosen).astype(np.int64)
-        again = replicates.among(found)
+        earlier = found[again] - since
+        chosen = (uniform(found[again], *key, "repeat") * earlier).astype(np.int64)
+        found[again] = since + chosen
+        again = replicates.among(found, since)
     return found
 
 
 def cells(draws: Int64s, segment: Segment, *key: int | str) -> tuple[Int64s, Int64s]:
     """Give the row and the column of each draw, uniform among the askable cells."""
-    place = (_uniform(draws, *key, "cell") * segment.n_askable).astype(np.int64)
+    place = (uniform(draws, *key, "cell") * segment.n_askable).astype(np.int64)
     if segment.mask is not None:
         place = np.flatnonzero(~segment.mask.ravel())[place]
     return place // segment.shape[1], place % segment.shape[1]
@@ -90,8 +91,11 @@ class Questions:
         return Asked(self.rows, self.cols, self.draws, visits)
 
 
-def questions(design: Design, segment: Segment, first: int, stop: int) -> Questions:
+def questions(design: Design, segment: Segment, first: int, stop: int, since: int = 0) -> Questions:
     """Give a segment's draws from number `first` up to `stop`, without it.
+
+    `since` is the first draw that may be repeated: draws before a change of the segment's cells
+    were at other cells than they would be now.
 
     >>> from malocate import Design, Segment
     >>> design = Design([Segment("north", (4, 3))], budget=100, seed=7)
@@ -100,12 +104,13 @@ def questions(design: Design, segment: Segment, first: int, stop: int) -> Questi
     True
     """
     draws = np.arange(first, stop, dtype=np.int64)
-    origin = origins(draws, Replicates.of(design, segment), design.seed, segment.name)
-    rows, cols = cells(origin, segment, design.seed, segment.name)
+    key = design.seed, segment.name
+    origin = origins(draws, Replicates.of(design, segment), *key, since=since)
+    rows, cols = cells(origin, segment, *key)
     repeats = np.where(origin == draws, -1, origin)
     return Questions(frozen(rows), frozen(cols), frozen(draws), frozen(repeats))
 
 
-def _uniform(numbers: Int64s, *key: int | str) -> Floats:
+def uniform(numbers: Int64s, *key: int | str) -> Floats:
     """Give a number on [0, 1) for each number, by a hash."""
     return (keyed_hash(numbers, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -7,6 +7,8 @@ Fixed here once, for simulations and live campaigns alike:
 - An answer that comes later counts at the segment's next look, where its draw number puts it.
 - A warm start is the same fold's fit of the segment's previous look, and nothing else; so looks
   taken anew from the answers are the looks that were taken.
+- Answers that were there before the campaign have numbers from `BEFORE` on; they count at every
+  look, but for schedules that judge fresh draws alone.
 """
 
 from __future__ import annotations
@@ -20,9 +22,16 @@ from malocate.confidence.judgement import Map, error_band, fit_all
 from malocate.design import Design
 from malocate.estimators.base import Completion
 from malocate.problem import Observations
+from malocate.problem.arrays import Int64s
+
+Cells = tuple[Int64s, Int64s]
+"""Rows and columns."""
 
 TRAIL = 8
 """How many past looks a forecast goes by."""
+
+BEFORE = 1 << 40
+"""The number of the first answer that was there before the campaign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,24 +77,36 @@ def take_look(
     before: Finding | None,
     *,
     judge: bool = True,
+    unanswered: Cells | None = None,
+    doubt: str = "",
     map: Map = map,  # noqa: A002
 ) -> Finding:
     """Complete and judge the segment at `place` after `asked` draws; `before` is its last look.
 
     Without `judge`, and with fewer answers than folds, the matrix is completed and nothing is
-    said of its error.
+    said of its error. `unanswered` are the cells of draws that ended without an answer, for the
+    audit; a `doubt` is a reason why no band of this look may be called certified.
     """
-    seen = answers.take(answers.draws < asked)
-    if design.schedule.fresh and before is not None:
-        seen = seen.since(before.asked)
+    seen = _seen(design, asked, answers, before)
     unjudged = design.deliver == "refit" and not judge
     if unjudged or len(seen) < getattr(design.scheme, "folds", 1):
         return _completed(design, asked, seen, before, map)
-    band = _judged(design, place, asked, seen, before, map)
+    band = _judged(design, place, asked, seen, before, unanswered, map)
     on_grid = grid_place(design, place, asked)[1]
-    if not on_grid:
-        band = replace(band, label="approximate", reason=f"{band.reason} {_CUT}".strip())
+    for reason in (doubt, "" if on_grid else _CUT):
+        if reason:
+            band = replace(band, label="approximate", reason=f"{band.reason} {reason}".strip())
     return _noted(design, asked, band, on_grid, before)
+
+
+def _seen(
+    design: Design, asked: int, answers: Observations, before: Finding | None
+) -> Observations:
+    """Give the answers that a look judges."""
+    if design.schedule.fresh:
+        seen = answers.take(answers.draws < asked)
+        return seen if before is None else seen.since(before.asked)
+    return answers.take((answers.draws < asked) | (answers.draws >= BEFORE))
 
 
 def grid_place(design: Design, place: int, asked: int) -> tuple[int, bool]:
@@ -103,6 +124,7 @@ def _judged(
     asked: int,
     seen: Observations,
     before: Finding | None,
+    unanswered: Cells | None,
     map: Map,  # noqa: A002
 ) -> Band:
     segment, grid = design.segments[place], design.grids[place]
@@ -119,6 +141,7 @@ def _judged(
         bound=design.bound,
         noise_variance=design.noise_variance,
         deliver=design.deliver,
+        unanswered=unanswered,
         start=start,
         salt=design.seed,
         segment=segment.name,

@@ -16,7 +16,7 @@ from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.rounds.checks import checked
-from malocate.rounds.looks import Finding, take_look
+from malocate.rounds.looks import Cells, Finding, take_look
 from malocate.rounds.standings import Findings, asked, done, short, spent, standings_of
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.reasons import why
@@ -107,9 +107,15 @@ def close(
     answers: Mapping[str, Observations],
     *,
     judge: bool = True,
+    unanswered: Mapping[str, Cells] | None = None,
+    doubts: Mapping[str, str] | None = None,
     map_of: MapOf = lambda *_: map,
 ) -> list[Finding | None]:
-    """Give what is known once a round's answers are in: only its segments are looked at."""
+    """Give what is known once a round's answers are in: only its segments are looked at.
+
+    `unanswered` and `doubts` are, by segment, the cells of draws that ended without an answer and
+    the reasons why no band may be called certified.
+    """
     found = list(findings)
     for batch in round_.batches:
         found[batch.place] = take_look(
@@ -119,6 +125,8 @@ def close(
             answers[batch.segment],
             findings[batch.place],
             judge=judge,
+            unanswered=(unanswered or {}).get(batch.segment),
+            doubt=(doubts or {}).get(batch.segment, ""),
             map=map_of(batch.segment, batch.first, batch.stop),
         )
     return found

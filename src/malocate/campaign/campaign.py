@@ -1,0 +1,325 @@
+"""A campaign: ask and tell, for weeks, by many hands, through crashes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Iterable
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from malocate.campaign import tickets
+from malocate.campaign.planner import Planner, Result
+from malocate.campaign.presence import Presence, places_of
+from malocate.campaign.status import Status, status_of
+from malocate.campaign.stepping import Caveats
+from malocate.campaign.tickets import Stub, Ticket, ticket_of
+from malocate.campaign.trays import on_tray
+from malocate.design import Design
+from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
+from malocate.problem.settings import check_count, check_positive
+from malocate.rounds.step import MapOf
+from malocate.store import Answer, Held, Lent, Outcome, Store
+
+LEASE = 3600.0
+"""Seconds for which a ticket is lent, unless somebody says otherwise."""
+
+Rows = Iterable[Hashable]
+
+
+class Campaign:
+    """A survey that runs: it lends questions, takes answers, and decides what to ask next.
+
+    Everything is kept in a database: an SQLite file, or PostgreSQL. Any number of processes may
+    have the same campaign open. What a method has done when it returns is on the disk.
+
+    >>> import tempfile
+    >>> from malocate import Campaign, Design, Segment
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> wines = Segment("north", labels=(["Al", "Bo", "Cy"], ["red", "white"]), scale=(1, 5))
+    >>> campaign = Campaign.create(f"{folder.name}/tasting.db", Design([wines], budget=24))
+    >>> ticket, *_ = campaign.ask(2, who="tablet-3")
+    >>> campaign.tell(ticket.id, 4)
+    'answered'
+    >>> campaign.tell(ticket.id, 4)  # a second time, such as after a broken connection
+    'same'
+    >>> campaign.status().answered
+    1
+    >>> campaign.close(); folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        held: Held,
+        *,
+        clock: Callable[[], float] = time.time,
+        map_of: MapOf = lambda *_: map,
+    ) -> None:
+        self.store, self.id, self.name = store, held.id, held.name
+        self._secret, self._clock = held.secret, clock
+        self._read(held)
+        self._planner = Planner(store, held.id, clock, map_of=map_of)
+
+    @classmethod
+    def create(
+        cls, url: str | Path, design: Design, *, name: str | None = None, **settings: Any
+    ) -> Campaign:
+        """Begin a campaign in a database, which is made if it is an SQLite file and missing.
+
+        The name tells campaigns in one database apart; by default it is that of the file.
+        """
+        if not isinstance(design, Design):
+            raise InvalidType(f"design is {design!r}; it must be a Design.")
+        text = design.to_toml()
+        Design.from_toml(text)  # what cannot be read back must not begin
+        store = Store.open(str(url), create=True)
+        held = store.create(name or _usual_name(store), text, now=time.time())
+        return cls(store, held, **settings)
+
+    @classmethod
+    def open(cls, url: str | Path, name: str | None = None, **settings: Any) -> Campaign:
+        """Open a campaign; its name is needed where the database holds several."""
+        store = Store.open(str(url))
+        names = store.names()
+        if name is None and len(names) != 1:
+            listed = ", ".join(names)
+            words = (
+                f"holds several campaigns: {listed}; say which" if names else "holds no campaign"
+            )
+            raise NotFound(f"{store} {words}.")
+        return cls(store, store.find(name or names[0]), **settings)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.name!r}, {self.store})"
+
+    @property
+    def design(self) -> Design:
+        """The design, as it was when this process last heard of it."""
+        return self._design
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        who: str,
+        lease: float = LEASE,
+        capacity: int | None = None,
+        segment: str | None = None,
+        rows: Rows | None = None,
+    ) -> list[Ticket]:
+        """Lend up to `n` questions to somebody, for `lease` seconds.
+
+        Whoever asks again gets the tickets back that they have not settled, before fresh ones.
+        `capacity` is the most that they may have at once. `segment` asks one segment only, and
+        `rows` only who is present: a fresh draw then falls on their askable cells, all alike, and
+        its chance is recorded; several tickets come in the order of a balanced tray.
+
+        The list is empty when nothing is to be asked now; `status` says why. When the round is
+        answered, the next is planned here, unless a worker does it.
+        """
+        most = _checked_request(n, who, lease, capacity)
+        lent = self._lend(most, who, lease, segment, rows)
+        idle = lent.state == "open" and not lent.before and not lent.fresh
+        if idle and not self._worker_is_there() and self.plan() == "planned":
+            lent = self._lend(most, who, lease, segment, rows)
+        if lent.version != self._version:
+            self._read(self.store.held(self.id))
+        drawn = [*lent.before, *lent.fresh]
+        given = [ticket_of(self._design, self._secret, each) for each in drawn]
+        return on_tray(given, drawn[0].number) if rows is not None and given else given
+
+    def tell(self, ticket: str | Ticket, value: float) -> Outcome:
+        """Record an answer; when this returns, it is on the disk.
+
+        Gives "answered", "late" (after the deadline: it counts all the same), "same" (it was told
+        before: nothing is changed) or "extra" (somebody else had answered that question in the
+        meantime: it is kept, and does not count). Another value than before is a `Conflict`:
+        `correct` changes an answer.
+        """
+        (outcome,) = self.tell_many([(ticket, value)])
+        if outcome == "conflict":
+            raise Conflict(
+                f"Ticket {_id(ticket)} has been answered otherwise, and now {value!r}. The first "
+                "answer stands; use `correct` to change it."
+            )
+        return outcome
+
+    def tell_many(self, answers: Iterable[tuple[str | Ticket, float]]) -> list[Outcome]:
+        """Record many answers at once; say of each what became of it, as `tell` does.
+
+        One that cannot be read refuses them all, and nothing is recorded. A conflict is only
+        reported: the others are recorded.
+        """
+        read = [self._answer(ticket, value) for ticket, value in answers]
+        if not read:
+            return []
+        outcomes = self.store.tell(self.id, read, now=self._clock())
+        for answer, outcome in zip(read, outcomes, strict=True):
+            if outcome == "gone":
+                raise NotFound(
+                    f"Draw {answer.draw} has been erased, or this ticket was never lent; "
+                    "there is nothing to answer."
+                )
+        return outcomes
+
+    def renew(self, ticket: str | Ticket, lease: float = LEASE) -> None:
+        """Keep a ticket for `lease` more seconds from now."""
+        check_positive("lease", lease)
+        stub, now = self._stub(ticket), self._clock()
+        if not self.store.renew(self.id, stub.draw, stub.attempt, now=now, until=now + lease):
+            raise Conflict(_not_out(ticket, "renewed"))
+
+    def release(self, ticket: str | Ticket) -> None:
+        """Give a ticket back, so that somebody else can be asked."""
+        stub = self._stub(ticket)
+        if not self.store.release(self.id, stub.draw, stub.attempt, now=self._clock()):
+            raise Conflict(_not_out(ticket, "released"))
+
+    def decline(self, ticket: str | Ticket, reason: str = "") -> None:
+        """Record that a question was refused; it is not asked again."""
+        stub = self._stub(ticket)
+        now = self._clock()
+        drawn = self.store.decline(self.id, stub.draw, stub.attempt, reason=reason, now=now)
+        if drawn is None or drawn.state != "refused" or drawn.attempt != stub.attempt:
+            raise Conflict(_not_out(ticket, "declined"))
+
+    def correct(
+        self, ticket: str | Ticket, value: float, *, reason: str, who: str = ""
+    ) -> float | None:
+        """Change an answer, and give the one before; the change and its reason are logged."""
+        stub, answer = self._stub(ticket), self._answer(ticket, value)
+        before = self.store.correct(
+            self.id,
+            stub.draw,
+            stub.attempt,
+            answer.value,
+            who=who,
+            reason=reason,
+            now=self._clock(),
+        )
+        if before is None:
+            raise Conflict(f"Ticket {_id(ticket)} has no answer that counts; `tell` gives it one.")
+        return before.value
+
+    def give_up(self) -> int:
+        """Give up what nobody has been lent of the round that is out, and count it.
+
+        A round is closed, and the next planned, when all its questions are answered, refused or
+        given up; this ends the wait for people who cannot be reached.
+        """
+        return self.store.give_up(self.id, now=self._clock())
+
+    def plan(self) -> Result:
+        """Close the round that is out and begin the next, if it is time."""
+        return self._planner.step()
+
+    def status(self) -> Status:
+        """Say how the campaign stands."""
+        held = self.store.held(self.id)
+        if held.version != self._version:
+            self._read(held)
+        return status_of(self._design, held, self.store.counts(self.id), self._clock())
+
+    def pause(self, why: str = "", *, who: str = "") -> None:
+        """Lend nothing until `resume`; answers are still taken."""
+        self._turn("paused", ("open", "paused"), why, who)
+
+    def resume(self, why: str = "", *, who: str = "") -> None:
+        """Go on after a pause."""
+        self._turn("open", ("open", "paused"), why, who)
+
+    def finish(self, why: str = "", *, who: str = "") -> None:
+        """End the campaign for good; answers that are on their way are still taken."""
+        self._turn("finished", ("open", "paused", "done", "finished"), why, who)
+
+    def _turn(self, state: str, allowed: tuple[str, ...], why: str, who: str) -> None:
+        held = self.store.held(self.id)
+        if held.state not in allowed:
+            raise Conflict(
+                f"Campaign {self.name!r} is {held.state} ({held.why}); it cannot be {state} now."
+            )
+        if held.state != state:
+            self.store.turn(self.id, state, why, now=self._clock(), who=who)
+
+    def _read(self, held: Held) -> None:
+        self._design, self._version = Design.from_toml(held.design), held.version
+        self._caveats = Caveats.read(held.caveats)
+
+    def _lend(
+        self, most: int, who: str, lease: float, segment: str | None, rows: Rows | None
+    ) -> Lent:
+        now = self._clock()
+        chosen: dict[str, Any] = {}
+        if rows is not None:
+            present = Presence.of(self._design, rows, segment)
+            chosen = {"redraw": present.redraw, "note": present.note()}
+            chosen["segments"] = list(present.rows)
+        elif segment is not None:
+            chosen["segments"] = places_of(self._design, segment)
+        return self.store.lend(self.id, most, who, now=now, until=now + lease, **chosen)
+
+    def _worker_is_there(self) -> bool:
+        return self.store.held(self.id).worker_until >= self._clock()
+
+    def _stub(self, ticket: str | Ticket) -> Stub:
+        return tickets.read(self._secret, _id(ticket))
+
+    def _answer(self, ticket: str | Ticket, value: Any) -> Answer:
+        stub = self._stub(ticket)
+        if stub.segment >= len(self._design.segments):
+            self._read(self.store.held(self.id))
+        segment = self._design.segments[stub.segment]
+        number = _number(value, f"The answer to ticket {_id(ticket)}")
+        if segment.scale is not None and not segment.scale[0] <= number <= segment.scale[1]:
+            low, high = segment.scale
+            raise InvalidInput(
+                f"The answer to ticket {_id(ticket)} is {value!r}; answers of segment "
+                f"{segment.name!r} go from {low:g} to {high:g}."
+            )
+        return Answer(stub.draw, stub.attempt, number)
+
+
+def _checked_request(n: Any, who: Any, lease: Any, capacity: Any) -> int:
+    check_count("n", n)
+    check_positive("lease", lease)
+    if not isinstance(who, str) or not who:
+        raise InvalidType(f"who is {who!r}; name who asks, such as a tablet or a person.")
+    if capacity is None:
+        return int(n)
+    check_count("capacity", capacity)
+    return min(int(n), int(capacity))
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidType(f"{what} is {value!r}; it must be a number.")
+    if not math.isfinite(value):
+        raise InvalidInput(f"{what} is {value!r}; it must be finite.")
+    return float(value)
+
+
+def _id(ticket: str | Ticket) -> str:
+    return ticket.id if isinstance(ticket, Ticket) else str(ticket)
+
+
+def _not_out(ticket: str | Ticket, done: str) -> str:
+    return (
+        f"Ticket {_id(ticket)} is not out any more: it was settled, or it ran out and its question "
+        f"went to somebody else. It was not {done}."
+    )
+
+
+def _usual_name(store: Store) -> str:
+    return Path(str(store.database.url.database)).stem if store.database.is_sqlite else "campaign"

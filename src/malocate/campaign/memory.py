@@ -1,0 +1,150 @@
+"""What the next planner needs of a segment's last look, as bytes without pickles.
+
+Kept are the completions, bit for bit, and everything that the band says. Not kept are the answers
+behind them: they are in the store.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from dataclasses import replace
+from typing import Any
+
+from malocate.confidence.audit import Audit, Check
+from malocate.confidence.band import Band, Folding
+from malocate.confidence.bounds import bound_of
+from malocate.confidence.ensemble import Ensemble
+from malocate.confidence.evidence import Evidence
+from malocate.confidence.noise import Noise
+from malocate.design import Design
+from malocate.estimators.base import Completion
+from malocate.problem import Segment
+from malocate.problem.plain import finite
+from malocate.rounds import Finding
+
+_SAID = (
+    "estimate", "se", "upper", "label", "given", "noise", "replicated", "delivered",
+    "ensemble_upper", "answers", "reason", "delta", "certainty",
+)  # fmt: skip
+_NUMBERS = {"estimate", "se", "upper", "noise", "ensemble_upper", "delta", "certainty"}
+
+
+def pack(finding: Finding) -> bytes:
+    """Give a finding as bytes."""
+    bands = {"band": finding.band}
+    if finding.latest is not finding.band:
+        bands["latest"] = finding.latest
+    parts: list[Completion] = []
+    head = {
+        "asked": finding.asked,
+        "number": finding.number,
+        "on_grid": finding.on_grid,
+        "noise": list(finding.noise),
+        "scatter": finding.scatter,
+        "trail": [list(each) for each in finding.trail],
+        "completion": _placed(finding.completion, parts),
+        "bands": {name: _said(band, parts) for name, band in bands.items()},
+    }
+    return _joined(json.dumps(finite(head)).encode(), parts)
+
+
+def unpack(body: bytes, design: Design, place: int) -> Finding:
+    """Read a finding back, for the segment at `place` of the design."""
+    told, files = _split(body)
+    segment = design.segments[place]
+    loaded = [Completion.load(io.BytesIO(each)) for each in files]
+    parts = [replace(each, labels=segment.labels) for each in loaded]
+    bands = {name: _band(each, parts, design, segment) for name, each in told["bands"].items()}
+    return Finding(
+        asked=told["asked"],
+        number=told["number"],
+        completion=_taken(told["completion"], parts),
+        band=bands["band"],
+        on_grid=told["on_grid"],
+        latest=bands.get("latest", bands["band"]),
+        noise=tuple(float(each) for each in told["noise"]),  # type: ignore[arg-type]
+        scatter=float(told["scatter"]),
+        trail=tuple((int(asked), float(upper)) for asked, upper in told["trail"]),
+    )
+
+
+def _said(band: Band | None, parts: list[Completion]) -> dict[str, Any] | None:
+    if band is None:
+        return None
+    said: dict[str, Any] = {name: getattr(band, name) for name in _SAID}
+    said["completion"] = _placed(band.completion, parts)
+    said["ensemble"] = _placed(band.ensemble, parts)
+    if band.audit is not None:
+        checks = [[check.name, check.p_value, check.words] for check in band.audit.checks]
+        counts = {n: getattr(band.audit, n) for n in ("level", "draws", "replicates", "missing")}
+        said["audit"] = counts | {"checks": checks}
+    return said
+
+
+def _band(
+    told: dict[str, Any] | None, parts: list[Completion], design: Design, segment: Segment
+) -> Band | None:
+    if told is None:
+        return None
+    said: dict[str, Any] = {n: float(told[n]) if n in _NUMBERS else told[n] for n in _SAID}
+    nothing = segment.observations([], [], [])
+    whole = design.scheme.whole
+    ensemble = _taken(told["ensemble"], parts)
+    assert isinstance(ensemble, Ensemble)  # noqa: S101  # it was written as one
+    return Band(
+        **said,
+        completion=_taken(told["completion"], parts),
+        ensemble=ensemble,
+        bound=bound_of(design.bound, nothing, whole),
+        audit=_audit(told.get("audit")),
+        folding=Folding(design.scheme, design.seed, segment.name),
+        evidence=Evidence([], Noise(), nothing, whole),
+    )
+
+
+def _audit(told: dict[str, Any] | None) -> Audit | None:
+    if told is None:
+        return None
+    checks = tuple(Check(name, float(p), words) for name, p, words in told["checks"])
+    counts = {name: value for name, value in told.items() if name != "checks"}
+    return Audit(checks=checks, **counts)
+
+
+def _placed(done: Completion | Ensemble, parts: list[Completion]) -> Any:
+    """Give where a completion is among the parts, adding it where it is not; a list for many."""
+    if isinstance(done, Ensemble):
+        return [_placed(member, parts) for member in done.members]
+    for place, part in enumerate(parts):
+        if part is done:
+            return place
+    parts.append(done)
+    return len(parts) - 1
+
+
+def _taken(where: Any, parts: list[Completion]) -> Completion | Ensemble:
+    if isinstance(where, list):
+        return Ensemble(tuple(parts[place] for place in where))
+    done: Completion = parts[where]
+    return done
+
+
+def _joined(head: bytes, parts: list[Completion]) -> bytes:
+    """Give a head and files one after the other, each behind its length."""
+    pieces = [head]
+    for part in parts:
+        file = io.BytesIO()
+        replace(part, labels=None).save(file)
+        pieces.append(file.getvalue())
+    return zlib.compress(b"".join(struct.pack("<q", len(p)) + p for p in pieces), level=1)
+
+
+def _split(body: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    text, pieces, at = zlib.decompress(body), [], 0
+    while at < len(text):
+        (length,) = struct.unpack_from("<q", text, at)
+        pieces.append(text[at + 8 : at + 8 + length])
+        at += 8 + length
+    return json.loads(pieces[0]), pieces[1:]

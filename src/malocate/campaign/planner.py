@@ -1,0 +1,158 @@
+"""The planner: one at a time closes a round and begins the next, outside of any transaction.
+
+The lease on planning is renewed while the fits run; when its holder dies, it runs out and another
+takes over. A plan is written in one transaction, and only if the round that it follows is still
+the last one: nothing is planned twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from malocate.campaign import answers as answering
+from malocate.campaign import memory
+from malocate.campaign.stepping import Caveats, Stage, Step, advance, decision, draws_of, standing
+from malocate.design import Design
+from malocate.rounds import Batch, Finding, Stop
+from malocate.rounds.step import MapOf
+from malocate.store import Held, Planned, Store
+
+LEASE = 30.0
+"""Seconds after which a planner that has died may be replaced."""
+
+Result = Literal["planned", "ended", "waiting", "closed", "elsewhere"]
+
+
+class Planner:
+    """Closes rounds and begins them, for one campaign."""
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: int,
+        clock: Callable[[], float],
+        *,
+        lease: float = LEASE,
+        map_of: MapOf = lambda *_: map,
+    ) -> None:
+        self._store, self._campaign, self._clock = store, campaign, clock
+        self._lease, self._map_of = lease, map_of
+        self._latest: tuple[tuple[int, int], list[Finding | None]] | None = None
+        self._me = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+    def step(self) -> Result:
+        """Plan the next round, if it is time and nobody else does."""
+        held = self._store.held(self._campaign)
+        if held.state != "open":
+            return "closed"
+        if any(self._store.waiting(self._campaign)):
+            return "waiting"
+        if not self._claim(held.round):
+            return "elsewhere"
+        try:
+            with self._kept(held.round):
+                return self._plan()
+        finally:
+            self._store.unclaim(self._campaign, self._me)
+
+    def _plan(self) -> Result:
+        with self._store.looking(self._campaign) as look:
+            if look.held.state != "open":
+                return "closed"
+            if any(look.waiting):
+                return "waiting"
+            stage = self._stage(look.held)
+            answers, unanswered, first = {}, {}, look.next_draw
+            for batch in stage.batches:
+                segment = stage.design.segments[batch.place]
+                seen = answering.of_segment(look, segment, batch.place, batch.stop)
+                answers[batch.segment], unanswered[batch.segment] = seen
+            position = look.position
+        step = advance(stage, answers, unanswered, self._map_of)
+        return self._written(stage, step, first, position)
+
+    def _written(self, stage: Stage, step: Step, first: int, position: int) -> Result:
+        told = decision(stage, step)
+        batches = () if isinstance(step.next, Stop) else step.next.batches
+        planned = Planned(
+            number=stage.number + 1,
+            body=json.dumps(told, ensure_ascii=False),
+            standing=json.dumps(standing(stage, step), ensure_ascii=False),
+            event=told | {"seen": position},
+            draws=draws_of(stage, batches, first),
+            memories={each.place: _packed(step, each.place) for each in stage.batches},
+        )
+        now = self._clock()
+        if isinstance(step.next, Stop):
+            done = self._store.end(self._campaign, planned, step.next.why, now=now)
+        else:
+            done = self._store.begin(self._campaign, planned, now=now)
+        if not done:
+            return "elsewhere"
+        self._latest = (planned.number, stage.version), step.findings
+        self._store.seal(self._campaign)
+        return "ended" if isinstance(step.next, Stop) else "planned"
+
+    def _stage(self, held: Held) -> Stage:
+        design, caveats = Design.from_toml(held.design), Caveats.read(held.caveats)
+        batches = _batches(self._store, held, design)
+        if self._latest is not None and self._latest[0] == (held.round, held.version):
+            findings = self._latest[1]
+        else:
+            findings = self.findings(design)
+        return Stage(design, caveats, held.round, batches, findings, held.version)
+
+    def findings(self, design: Design) -> list[Finding | None]:
+        """Give what the last look of every segment found, from the store."""
+        kept = self._store.memories(self._campaign)
+        return [
+            memory.unpack(kept[place], design, place) if place in kept else None
+            for place in range(len(design.segments))
+        ]
+
+    def _claim(self, after: int) -> bool:
+        now = self._clock()
+        return self._store.claim(
+            self._campaign, self._me, after=after, now=now, until=now + self._lease
+        )
+
+    @contextmanager
+    def _kept(self, after: int) -> Iterator[None]:
+        """Renew the lease from a thread of its own while the fits run."""
+        over = threading.Event()
+
+        def renew() -> None:
+            while not over.wait(self._lease / 3):
+                self._claim(after)
+
+        keeper = threading.Thread(target=renew, daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            keeper.join()
+
+
+def _packed(step: Step, place: int) -> bytes:
+    finding = step.findings[place]
+    assert finding is not None  # noqa: S101  # it was just looked at
+    return memory.pack(finding)
+
+
+def _batches(store: Store, held: Held, design: Design) -> tuple[Batch, ...]:
+    """Give the batches of the round that is out."""
+    if held.round == 0:
+        return ()
+    (_, _, body), *_ = store.rounds(held.id, after=held.round - 1)
+    places = {segment.name: place for place, segment in enumerate(design.segments)}
+    return tuple(
+        Batch(places[name], name, first, stop) for name, first, stop in json.loads(body)["batches"]
+    )

@@ -1,0 +1,19 @@
+"""The store: all the SQL. SQLite in one file, or PostgreSQL, behind one contract."""
+
+from malocate.store.draws import Cell, Drawn
+from malocate.store.log import Event, Seal
+from malocate.store.store import Held, Lent, Planned, Store
+from malocate.store.telling import Answer, Outcome
+
+__all__ = [
+    "Answer",
+    "Cell",
+    "Drawn",
+    "Event",
+    "Held",
+    "Lent",
+    "Outcome",
+    "Planned",
+    "Seal",
+    "Store",
+]

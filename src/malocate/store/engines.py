@@ -1,0 +1,159 @@
+"""Engines: SQLite in one file, or PostgreSQL, with transactions that wait their turn.
+
+A *writing* transaction on SQLite takes a lock on a file beside the database before it begins:
+SQLite's own waiting is unfair, and under a crowd lets some wait for seconds. An acknowledged
+commit is on the disk (`synchronous=FULL`). Readers never wait for writers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from malocate.errors import InvalidInput, MissingDependency, StoreError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+BUSY_SECONDS = 30
+
+
+def parsed(url: str) -> URL:
+    """Give the parts of a database's address; a plain path is that of an SQLite file."""
+    if not isinstance(url, str | os.PathLike) or not str(url):
+        raise InvalidInput(f"The database's address is {url!r}; give a path or a URL.")
+    text = str(url)
+    if "://" not in text:
+        text = f"sqlite:///{text}"
+    try:
+        found = make_url(text)
+    except ArgumentError:
+        raise InvalidInput(f"{text!r} is no address of a database; {_KINDS}.") from None
+    if found.get_backend_name() == "postgresql":
+        return found.set(drivername="postgresql+psycopg")
+    if found.get_backend_name() != "sqlite" or not found.database or found.database == ":memory:":
+        shown = found.render_as_string(hide_password=True)
+        raise InvalidInput(f"{shown!r} is no database that a campaign can live in; {_KINDS}.")
+    return found.set(drivername="sqlite")
+
+
+_KINDS = "give the path of an SQLite file, sqlite:///path, or postgresql://user@host/name"
+
+
+class Database:
+    """One database: how to read it and how to write to it, errors told in a sentence."""
+
+    def __init__(self, url: str) -> None:
+        self.url = parsed(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        self._lock = Path(f"{self.url.database}-lock") if self.is_sqlite and fcntl else None
+
+    def __str__(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+    @property
+    def exists(self) -> bool:
+        """Whether an SQLite file is there; a server is taken to be."""
+        return not self.is_sqlite or Path(str(self.url.database)).exists()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection in a transaction; it is committed, and on the disk, at the end."""
+        with self._told(), self._turn(), self.engine.connect() as connection, connection.begin():
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one state of everything, however long it reads."""
+        with self._told(), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                if self.is_sqlite:
+                    connection.exec_driver_sql("BEGIN")
+                yield connection
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for the turn to write: first come, first served."""
+        if self._lock is None:
+            yield
+            return
+        with self._lock.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in a sentence what went wrong with the database."""
+        try:
+            yield
+        except DBAPIError as problem:
+            raise StoreError(f"{self}: {_sentence(problem)}") from problem
+        except SQLAlchemyError as problem:
+            raise StoreError(f"{self}: {problem}") from problem
+        except OSError as problem:
+            raise StoreError(f"{self}: {problem.strerror or problem}.") from problem
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, poolclass=QueuePool, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _prepare)
+    return engine
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    """Leave transactions to us, and make commits durable."""
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={BUSY_SECONDS * 1000}",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _postgresql(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError):
+        raise MissingDependency(
+            "A campaign on PostgreSQL needs psycopg; install malocate[campaign]."
+        ) from None
+
+
+_HINTS = {
+    "disk is full": "The disk is full; nothing of this step was written. Make room and repeat it",
+    "readonly database": "The file, or its folder, cannot be written to; change its permissions",
+    "unable to open": "The file cannot be opened; check its folder and its permissions",
+    "not a database": "The file is no SQLite database; give another path",
+    "malformed": "The file is damaged, such as by copying it while it was in use; "
+    "restore a backup made by `malocate export` or SQLite's .backup",
+    "password authentication failed": "The server refuses the user or the password; check both",
+    "is locked": "Somebody else has locked the database for long; close other programs that use it",
+}
+
+
+def _sentence(problem: DBAPIError) -> str:
+    said = str(problem.orig).strip().splitlines()[0] if str(problem.orig).strip() else "no answer"
+    for part, hint in _HINTS.items():
+        if part in str(problem.orig):
+            return f"{hint} ({said})."
+    return f"{said.rstrip('.')}."

@@ -1,0 +1,182 @@
+"""The log: every event of a campaign, in order, chained by hashes in sealed blocks.
+
+An event's body is JSON text that nobody changes. A block's digest is that of the block before and
+of all events in it, so that no event can be changed, dropped or slipped in without a trace. Blocks
+are sealed after the fact: commits never wait for each other's place in the chain. An erased body
+leaves its digest behind, salted, so that the chain stays valid and nothing can be guessed from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from malocate.store.schema import blocks, log
+
+START = bytes(32)
+SEALED_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the log; `body` is None once it was erased."""
+
+    id: int
+    at: float
+    kind: str
+    body: str | None
+    digest: bytes | None = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The body as a table; empty once it was erased."""
+        found: dict[str, Any] = {} if self.body is None else json.loads(self.body)
+        return found
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a check of the chain found: events and blocks in order, and events not yet sealed."""
+
+    events: int
+    blocks: int
+    unsealed: int
+    broken: str = ""
+
+
+_append = insert(log).values(
+    campaign=bindparam("campaign"), at=bindparam("at"), kind=bindparam("kind"),
+    body=bindparam("body"),
+)  # fmt: skip
+_after = (
+    select(log.c.id, log.c.at, log.c.kind, log.c.body, log.c.digest)
+    .where(log.c.campaign == bindparam("campaign"), log.c.id > bindparam("after"))
+    .order_by(log.c.id)
+)
+_some_after = _after.limit(bindparam("most"))
+_last_block = (
+    select(blocks.c.number, blocks.c.last, blocks.c.digest)
+    .where(blocks.c.campaign == bindparam("campaign"))
+    .order_by(blocks.c.number.desc())
+    .limit(1)
+)
+_all_blocks = (
+    select(blocks.c.number, blocks.c.last, blocks.c.rows, blocks.c.digest)
+    .where(blocks.c.campaign == bindparam("campaign"))
+    .order_by(blocks.c.number)
+)
+_newest = select(func.max(log.c.id)).where(log.c.campaign == bindparam("campaign"))
+_erase = (
+    update(log).where(log.c.id == bindparam("event")).values(body=None, digest=bindparam("left"))
+)
+
+
+def append(connection: Connection, campaign: int, at: float, kind: str, *bodies: Any) -> None:
+    """Write one event for each body, salted."""
+    rows = [{"campaign": campaign, "at": at, "kind": kind, "body": _text(body)} for body in bodies]
+    if rows:
+        connection.execute(_append, rows if len(rows) > 1 else rows[0])
+
+
+def events(connection: Connection, campaign: int, after: int = 0) -> Iterator[Event]:
+    """Give the events of a campaign after number `after`, in order, not all in memory at once."""
+    told = {"campaign": campaign, "after": after}
+    rows = connection.execution_options(stream_results=True, yield_per=5_000).execute(_after, told)
+    for row in rows:
+        yield Event(*row)
+
+
+def newest(connection: Connection, campaign: int) -> int:
+    """Give the number of the last event."""
+    return int(connection.execute(_newest, {"campaign": campaign}).scalar_one() or 0)
+
+
+def seal(connection: Connection, campaign: int, at_least: int = 1) -> int:
+    """Close a block over the events that are in none, if there are so many; give their number.
+
+    The caller sees to it that no event with a lower number is still on its way.
+    """
+    number, last, digest = _end_of_chain(connection, campaign)
+    told = {"campaign": campaign, "after": last, "most": SEALED_AT_ONCE}
+    found = [Event(*row) for row in connection.execute(_some_after, told)]
+    if len(found) < max(1, at_least):
+        return 0
+    connection.execute(
+        insert(blocks),
+        {
+            "campaign": campaign,
+            "number": number + 1,
+            "last": found[-1].id,
+            "rows": len(found),
+            "digest": chained(digest, found),
+        },
+    )
+    return len(found)
+
+
+def check(connection: Connection, campaign: int) -> Seal:
+    """Compute the whole chain anew, and say where it breaks."""
+    sealed = connection.execute(_all_blocks, {"campaign": campaign}).all()
+    stream = events(connection, campaign)
+    before, count = START, 0
+    held = next(stream, None)
+    for number, last, rows, digest in sealed:
+        inside: list[Event] = []
+        while held is not None and held.id <= last:
+            inside.append(held)
+            held = next(stream, None)
+        if len(inside) != rows:
+            words = f"block {number} was sealed over {rows} events and holds {len(inside)}"
+            return Seal(count, number - 1, 0, words)
+        if chained(before, inside) != digest:
+            ids = f"{inside[0].id} to {inside[-1].id}"
+            return Seal(count, number - 1, 0, f"events {ids} are not what block {number} sealed")
+        before, count = digest, count + rows
+    unsealed = (held is not None) + sum(1 for _ in stream)
+    return Seal(count + unsealed, len(sealed), unsealed)
+
+
+def erase(connection: Connection, chosen: Sequence[Event]) -> None:
+    """Remove the bodies of these events; what the chain needs of them stays."""
+    rows = [{"event": each.id, "left": body_digest(each)} for each in chosen if each.body]
+    if rows:
+        connection.execute(_erase, rows)
+
+
+def chained(before: bytes, inside: Sequence[Event]) -> bytes:
+    """Give a block's digest from that of the block before it."""
+    digest = hashlib.blake2b(before, digest_size=32)
+    for each in inside:
+        digest.update(struct.pack("<qd", each.id, each.at))
+        digest.update(each.kind.encode())
+        digest.update(body_digest(each))
+    return digest.digest()
+
+
+def body_digest(event: Event) -> bytes:
+    """Give the digest of an event's body, which stays when the body goes."""
+    if event.body is None:
+        return event.digest or b""
+    return hashlib.blake2b(event.body.encode(), digest_size=16).digest()
+
+
+def head(connection: Connection, campaign: int) -> str:
+    """Give the digest of the last sealed block, in hexadecimal."""
+    return _end_of_chain(connection, campaign)[2].hex()
+
+
+def _end_of_chain(connection: Connection, campaign: int) -> tuple[int, int, bytes]:
+    found = connection.execute(_last_block, {"campaign": campaign}).first()
+    return (0, 0, START) if found is None else (found[0], found[1], bytes(found[2]))
+
+
+def _text(body: Any) -> str:
+    salted = {**body, "salt": secrets.token_hex(6)}
+    return json.dumps(salted, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

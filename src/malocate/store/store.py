@@ -1,0 +1,494 @@
+"""The store: all that a campaign keeps, in one database, each step a transaction of its own.
+
+The contract, which SQLite and PostgreSQL both keep (`malocate.testing.StoreChecks` checks it):
+
+- Each method that changes something is one transaction. It is done when the method has returned,
+  and on the disk; when it has not returned, it is done in full or not at all.
+- Any number of processes may call any methods at once. Nobody is told that the database is locked.
+- An open draw is lent to one asker at a time. A draw is answered once: the first answer counts.
+- Every change leaves an event in the campaign's log, in the same transaction. Events are numbered
+  in an order in which they could have happened one after the other: `looking` gives a state and a
+  number such that the state is that after exactly the events up to that number.
+- Nothing here knows what a design, a matrix or a clock is: they come from above, as texts and
+  numbers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from malocate.errors import Conflict, NotFound
+from malocate.store import draws as drawing
+from malocate.store import log, migrations, telling
+from malocate.store.draws import Drawn, Redraw
+from malocate.store.engines import Database
+from malocate.store.log import Event, Seal
+from malocate.store.schema import campaigns, draws, memories, rounds
+from malocate.store.telling import Answer, Outcome
+
+
+@dataclass(frozen=True)
+class Held:
+    """A campaign as the store holds it."""
+
+    id: int
+    name: str
+    secret: bytes
+    design: str
+    version: int
+    caveats: str
+    standing: str
+    state: str
+    why: str
+    round: int
+    planner: str
+    planner_until: float
+    worker_until: float
+    created: float
+
+
+@dataclass(frozen=True)
+class Lent:
+    """What an asker has now, lent before and fresh; and the campaign's state and version."""
+
+    state: str
+    version: int
+    before: list[Drawn]
+    fresh: list[Drawn]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A round to begin: its number, body and draws, how the segments stand, and what is kept.
+
+    `memories` are what the next planner needs of the segments that have changed.
+    """
+
+    number: int
+    body: str
+    standing: str
+    event: Mapping[str, Any]
+    draws: Sequence[Drawn]
+    memories: Mapping[int, bytes]
+
+
+_HELD = tuple(campaigns.c[name] for name in Held.__dataclass_fields__)
+_by_name = select(*_HELD).where(campaigns.c.name == bindparam("called"))
+_by_id = select(*_HELD).where(campaigns.c.id == bindparam("of"))
+_names = select(campaigns.c.name).order_by(campaigns.c.id)
+_this = campaigns.c.id == bindparam("of")
+_claim = (
+    update(campaigns)
+    .where(
+        _this,
+        campaigns.c.round == bindparam("after"),
+        (campaigns.c.planner_until < bindparam("now")) | (campaigns.c.planner == bindparam("me")),
+    )
+    .values(planner=bindparam("me"), planner_until=bindparam("until"))
+    .returning(campaigns.c.id)
+)
+_unclaim = (
+    update(campaigns)
+    .where(_this, campaigns.c.planner == bindparam("me"))
+    .values(planner="", planner_until=0.0)
+)
+_begin = (
+    update(campaigns)
+    .where(_this, campaigns.c.round == bindparam("number") - 1)
+    .values(
+        round=bindparam("number"),
+        standing=bindparam("stands"),
+        planner="",
+        planner_until=0.0,
+    )
+    .returning(campaigns.c.id)
+)
+_turn = (
+    update(campaigns)
+    .where(_this)
+    .values(state=bindparam("to"), why=bindparam("because"), planner="", planner_until=0.0)
+)
+_stand = update(campaigns).where(_this).values(standing=bindparam("stands"))
+_state = select(campaigns.c.state, campaigns.c.version).where(_this)
+_beat = update(campaigns).where(_this).values(worker_until=bindparam("until"))
+_memory = select(memories.c.segment, memories.c.body).where(memories.c.campaign == bindparam("of"))
+_forget = delete(memories).where(
+    memories.c.campaign == bindparam("of"), memories.c.segment == bindparam("place")
+)
+_rounds = (
+    select(rounds.c.number, rounds.c.planned, rounds.c.body)
+    .where(rounds.c.campaign == bindparam("of"), rounds.c.number > bindparam("after"))
+    .order_by(rounds.c.number)
+)
+_next_draw = select(func.max(draws.c.id)).where(draws.c.campaign == bindparam("of"))
+
+SEAL_EVERY = 1_000
+
+
+class Store:
+    """The database of one or several campaigns; see the contract above.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = Store.open(f"sqlite:///{folder.name}/tasting.db", create=True)
+    >>> store.create("tasting", "the design", now=0.0).state
+    'open'
+    >>> store.names()
+    ['tasting']
+    >>> store.close(); folder.cleanup()
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    @classmethod
+    def open(cls, url: str, *, create: bool = False) -> Store:
+        """Open a database, upgrading it where it is older; `create` makes one that is missing."""
+        database = Database(url)
+        if not database.exists and not create:
+            raise NotFound(f"There is no database {database}; `malocate new` makes one.")
+        with database.reading() as connection:
+            version = migrations.version_of(connection)
+        if version < len(migrations.MIGRATIONS):
+            if version == 0 and not create:
+                raise NotFound(f"{database} holds no campaign; `malocate new` makes one.")
+            with database.writing() as connection:
+                _one_at_a_time(connection)
+                migrations.upgrade(connection)
+        elif version > len(migrations.MIGRATIONS):
+            with database.reading() as connection:
+                migrations.upgrade(connection)
+        return cls(database)
+
+    def __str__(self) -> str:
+        return str(self.database)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.database.close()
+
+    def create(self, name: str, design: str, *, now: float) -> Held:
+        """Begin a campaign; its name is its own in this database."""
+        row = {
+            "name": name, "secret": secrets.token_bytes(16), "design": design, "version": 0,
+            "caveats": "{}", "standing": "{}", "state": "open", "why": "", "round": 0,
+            "planner": "", "planner_until": 0.0, "worker_until": 0.0, "created": now,
+        }  # fmt: skip
+        with self.database.writing() as connection:
+            if connection.execute(_by_name, {"called": name}).first() is not None:
+                raise Conflict(
+                    f"{self} already holds a campaign {name!r}; open it, or take another name."
+                )
+            try:
+                made = connection.execute(insert(campaigns).returning(*_HELD), row).one()
+            except IntegrityError:
+                raise Conflict(
+                    f"{self} already holds a campaign {name!r}; open it, or take another name."
+                ) from None
+            held = Held(*made)
+            zero = {"campaign": held.id, "number": 0, "planned": now, "body": "{}"}
+            connection.execute(insert(rounds), zero)
+            log.append(connection, held.id, now, "created", {"name": name, "design": design})
+            return held
+
+    def names(self) -> list[str]:
+        """Give the campaigns' names, the oldest first."""
+        with self.database.reading() as connection:
+            return [row[0] for row in connection.execute(_names)]
+
+    def find(self, name: str) -> Held:
+        """Give a campaign by its name."""
+        with self.database.reading() as connection:
+            found = connection.execute(_by_name, {"called": name}).first()
+        if found is None:
+            known = ", ".join(repr(each) for each in self.names()) or "none"
+            raise NotFound(f"{self} holds no campaign {name!r}; there is {known}.")
+        return Held(*found)
+
+    def held(self, campaign: int) -> Held:
+        """Give a campaign as it stands."""
+        with self.database.reading() as connection:
+            return Held(*connection.execute(_by_id, {"of": campaign}).one())
+
+    def lend(
+        self,
+        campaign: int,
+        most: int,
+        who: str,
+        *,
+        now: float,
+        until: float,
+        segments: Sequence[int] | None = None,
+        redraw: Redraw | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> Lent:
+        """Lend draws to somebody, `most` of them together with those that they have already.
+
+        A `note` goes into the log beside them.
+        """
+        with self._changing(campaign) as connection:
+            state, version = connection.execute(_state, {"of": campaign}).one()
+            self._reclaim(connection, campaign, now)
+            before = drawing.pending(connection, campaign, who)[:most]
+            fresh: list[Drawn] = []
+            room = most - len(before) if state == "open" else 0
+            if room > 0 and redraw is not None:
+                fresh = drawing.lend_redrawn(
+                    connection, campaign, room, who, until, segments or (), redraw
+                )
+            elif room > 0:
+                fresh = drawing.lend(connection, campaign, room, who, until, segments)
+            if fresh:
+                body = _lent(who, until, fresh, redraw is not None)
+                log.append(connection, campaign, now, "lent", {**body, **(note or {})})
+            return Lent(state, version, before, fresh)
+
+    def tell(self, campaign: int, answers: Sequence[Answer], *, now: float) -> list[Outcome]:
+        """Record answers; say of each what became of it."""
+        with self._changing(campaign) as connection:
+            return telling.tell(connection, campaign, answers, now)
+
+    def renew(self, campaign: int, draw: int, attempt: int, *, now: float, until: float) -> bool:
+        """Move a ticket's deadline; tell whether the ticket is out."""
+        with self._changing(campaign) as connection:
+            done = drawing.renew(connection, campaign, draw, attempt, until)
+            if done:
+                body = {"draw": draw, "try": attempt, "until": until}
+                log.append(connection, campaign, now, "renewed", body)
+            return done
+
+    def release(self, campaign: int, draw: int, attempt: int, *, now: float) -> bool:
+        """Put a ticket's draw back among the open ones; tell whether the ticket was out."""
+        with self._changing(campaign) as connection:
+            done = drawing.reopen(connection, campaign, draw, attempt)
+            if done:
+                log.append(connection, campaign, now, "released", {"draw": draw, "try": attempt})
+            return done
+
+    def decline(
+        self, campaign: int, draw: int, attempt: int, *, reason: str, now: float
+    ) -> Drawn | None:
+        """Settle a ticket as refused; give the draw as it stands after that."""
+        with self._changing(campaign) as connection:
+            if drawing.settle(connection, campaign, draw, attempt, "refused"):
+                body = {"draw": draw, "try": attempt, "reason": reason}
+                log.append(connection, campaign, now, "declined", body)
+            return drawing.one(connection, campaign, draw)
+
+    def correct(
+        self,
+        campaign: int,
+        draw: int,
+        attempt: int,
+        value: float,
+        *,
+        who: str,
+        reason: str,
+        now: float,
+    ) -> Drawn | None:
+        """Change an answer; give the draw as it stood before, None where that ticket has none."""
+        with self._changing(campaign) as connection:
+            before = drawing.one(connection, campaign, draw, lock=True)
+            if before is None or before.state != "answered" or before.told_attempt != attempt:
+                return None
+            if before.value != value:
+                drawing.correct(connection, campaign, draw, value)
+                body = {"draw": draw, "was": before.value, "value": value, "who": who}
+                log.append(connection, campaign, now, "corrected", body | {"reason": reason})
+            return before
+
+    def give_up(self, campaign: int, *, now: float) -> int:
+        """Give up the draws that nobody has, and those whose deadline is over; count them."""
+        with self._changing(campaign) as connection:
+            self._reclaim(connection, campaign, now)
+            given = sorted(drawing.give_up(connection, campaign))
+            if given:
+                log.append(connection, campaign, now, "given up", {"draws": given})
+            return len(given)
+
+    def reclaim(self, campaign: int, *, now: float) -> int:
+        """Take back what is lent beyond its deadline; count it."""
+        with self._changing(campaign) as connection:
+            return self._reclaim(connection, campaign, now)
+
+    def waiting(self, campaign: int) -> tuple[bool, bool]:
+        """Tell whether any draw is open, and whether any is lent."""
+        with self.database.reading() as connection:
+            return drawing.waiting(connection, campaign)
+
+    def counts(self, campaign: int) -> list[drawing.Count]:
+        """Count draws by segment, state and whether the answer was late."""
+        with self.database.reading() as connection:
+            return drawing.counts(connection, campaign)
+
+    def claim(self, campaign: int, me: str, *, after: int, now: float, until: float) -> bool:
+        """Take or keep the lease on planning what follows a round; tell whether it is ours."""
+        told = {"of": campaign, "me": me, "after": after, "now": now, "until": until}
+        with self.database.writing() as connection:
+            return connection.execute(_claim, told).first() is not None
+
+    def unclaim(self, campaign: int, me: str) -> None:
+        """Give the lease on planning back."""
+        with self.database.writing() as connection:
+            connection.execute(_unclaim, {"of": campaign, "me": me})
+
+    def beat(self, campaign: int, *, until: float) -> None:
+        """Say that a worker plans for this campaign, at least until then."""
+        with self.database.writing() as connection:
+            connection.execute(_beat, {"of": campaign, "until": until})
+
+    def begin(self, campaign: int, planned: Planned, *, now: float) -> bool:
+        """Begin a round; tell whether it was the one to follow, and nobody had begun it."""
+        with self._changing(campaign) as connection:
+            told = {"of": campaign, "number": planned.number, "stands": planned.standing}
+            if connection.execute(_begin, told).first() is None:
+                return False
+            row = {"campaign": campaign, "number": planned.number, "planned": now}
+            connection.execute(insert(rounds), row | {"body": planned.body})
+            drawing.add(connection, campaign, planned.draws)
+            _remember(connection, campaign, planned)
+            log.append(connection, campaign, now, "planned", planned.event)
+            return True
+
+    def end(self, campaign: int, planned: Planned, why: str, *, now: float) -> bool:
+        """End a campaign whose last round is closed, instead of beginning another round."""
+        with self._changing(campaign) as connection:
+            held = Held(*connection.execute(_by_id, {"of": campaign}).one())
+            if held.round != planned.number - 1 or held.state not in ("open", "paused"):
+                return False
+            _remember(connection, campaign, planned)
+            connection.execute(_stand, {"of": campaign, "stands": planned.standing})
+            connection.execute(_turn, {"of": campaign, "to": "done", "because": why})
+            log.append(connection, campaign, now, "stopped", planned.event)
+            return True
+
+    def turn(self, campaign: int, state: str, why: str, *, now: float, who: str) -> None:
+        """Pause, reopen or finish a campaign."""
+        with self._changing(campaign) as connection:
+            connection.execute(_turn, {"of": campaign, "to": state, "because": why})
+            body = {"to": state, "why": why, "who": who}
+            log.append(connection, campaign, now, "turned", body)
+
+    @contextmanager
+    def _changing(self, campaign: int) -> Iterator[Connection]:
+        """Begin a transaction that writes events of this campaign."""
+        with self.database.writing() as connection:
+            if not self.database.is_sqlite:
+                connection.execute(_SHARED, {"of": campaign})
+            yield connection
+
+    @contextmanager
+    def looking(self, campaign: int) -> Iterator[Look]:
+        """Give one state of a campaign, and the number of the last event that it contains."""
+        if self.database.is_sqlite:
+            with self.database.reading() as connection:
+                yield Look(connection, campaign)
+            return
+        with self.database.engine.connect() as barrier, self.database.reading() as connection:
+            barrier.execute(_BARRIER, {"of": campaign})  # no event is on its way
+            look = Look(connection, campaign)
+            barrier.rollback()
+            yield look
+
+    def seal(self, campaign: int, at_least: int = 1) -> int:
+        """Seal the events that are in no block yet, if there are so many; count them."""
+        with self.database.writing() as connection:
+            if not self.database.is_sqlite:
+                connection.execute(_BARRIER, {"of": campaign})
+            return log.seal(connection, campaign, at_least)
+
+    def check(self, campaign: int) -> Seal:
+        """Compute the chain of events anew, and say where it breaks."""
+        with self.database.reading() as connection:
+            return log.check(connection, campaign)
+
+    def events(self, campaign: int, after: int = 0) -> Iterator[Event]:
+        """Give the events of a campaign, in order."""
+        with self.database.reading() as connection:
+            yield from log.events(connection, campaign, after)
+
+    def rounds(self, campaign: int, after: int = 0) -> list[tuple[int, float, str]]:
+        """Give the rounds begun after a number: number, time and body."""
+        with self.database.reading() as connection:
+            rows = connection.execute(_rounds, {"of": campaign, "after": after})
+            return [(row[0], row[1], row[2]) for row in rows]
+
+    def memories(self, campaign: int) -> dict[int, bytes]:
+        """Give what is remembered of each segment."""
+        with self.database.reading() as connection:
+            return {row[0]: bytes(row[1]) for row in connection.execute(_memory, {"of": campaign})}
+
+    def _reclaim(self, connection: Connection, campaign: int, now: float) -> int:
+        over = drawing.reclaim(connection, campaign, now)
+        if over:
+            listed = [[draw, attempt] for draw, attempt, _ in over]
+            lost = [draw for draw, _, state in over if state == "given up"]
+            body = {"draws": listed, "given up": lost}
+            log.append(connection, campaign, now, "expired", body)
+        return len(over)
+
+
+class Look:
+    """One state of a campaign, read within one transaction."""
+
+    def __init__(self, connection: Connection, campaign: int) -> None:
+        self._connection, self._campaign = connection, campaign
+        self.position = log.newest(connection, campaign)
+        self.held = Held(*connection.execute(_by_id, {"of": campaign}).one())
+
+    @property
+    def waiting(self) -> tuple[bool, bool]:
+        """Whether any draw is open, and whether any is lent."""
+        return drawing.waiting(self._connection, self._campaign)
+
+    @property
+    def next_draw(self) -> int:
+        """The number for the next draw of the whole campaign."""
+        told = {"of": self._campaign}
+        last = self._connection.execute(_next_draw, told).scalar_one()
+        return 0 if last is None else max(0, int(last) + 1)
+
+    def answered(self, segment: int) -> list[tuple[Any, ...]]:
+        """A segment's answers: number, row, column, repeats, chance, value."""
+        return drawing.answered(self._connection, self._campaign, segment)
+
+    def silent(self, segment: int) -> list[tuple[int, int, int]]:
+        """A segment's draws that ended without an answer: number, row, column."""
+        return drawing.silent(self._connection, self._campaign, segment)
+
+
+_SHARED = text("SELECT pg_advisory_xact_lock_shared(:of)")
+_BARRIER = text("SELECT pg_advisory_xact_lock(:of)")
+
+
+def _one_at_a_time(connection: Connection) -> None:
+    """Let only one process make or upgrade the tables of a server."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(0)"))
+
+
+def _remember(connection: Connection, campaign: int, planned: Planned) -> None:
+    for segment, body in planned.memories.items():
+        connection.execute(_forget, {"of": campaign, "place": segment})
+        row = {"campaign": campaign, "segment": segment, "round": planned.number, "body": body}
+        connection.execute(insert(memories), row)
+
+
+def _lent(who: str, until: float, fresh: Sequence[Drawn], moved: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "who": who,
+        "until": until,
+        "draws": [[each.id, each.attempt] for each in fresh],
+    }
+    if moved:
+        body["cells"] = [
+            [each.id, each.row, each.col, each.repeats, each.probability] for each in fresh
+        ]
+    return body
