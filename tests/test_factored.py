@@ -65,3 +65,16 @@ def test_no_unit_of_the_answers_is_too_small_or_too_large(unit):
     usual = SoftImpute(penalty=2.0, tol=1e-8).fit(seen)
     assert ours.gap <= 1e-8
     np.testing.assert_allclose(ours.dense() / unit, usual.dense(), atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(40, 30, 6), (30, 40, 6), (4, 30, 6), (30, 4, 6)])
+def test_balanced_factors_are_the_singular_value_decomposition(shape):
+    rng = np.random.default_rng(1)
+    sizes = 10.0 ** -np.arange(shape[2])  # small values are found as well as the large ones
+    left, right = (rng.standard_normal((side, shape[2])) * sizes for side in shape[:2])
+    u, values, v = balanced(left, right)
+    assert values == pytest.approx(np.linalg.svd(left @ right.T)[1][: len(values)], abs=1e-13)
+    assert len(values) == min(shape)
+    np.testing.assert_allclose(u * values @ v.T, left @ right.T, atol=1e-12)
+    np.testing.assert_allclose(u.T @ u, np.eye(len(values)), atol=1e-12)
+    np.testing.assert_allclose(v.T @ v, np.eye(len(values)), atol=1e-12)

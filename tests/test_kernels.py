@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from malocate import Observations, Synthetic
+from malocate.estimators.engine import lines
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import fitted, pulled, sweep
+from malocate.estimators.engine.momentum import extrapolate
 from malocate.estimators.engine.table import Table
 from malocate.estimators.engine.tiles import gather
 
@@ -73,3 +75,24 @@ def test_equal_weights_are_kept_once():
     sides = Cells.from_entries(seen.entries).sides(np.float64)
     assert sides.by_column.weights is sides.by_row.weights
     assert sides.by_column.targets.tolist() == np.arange(12.0).reshape(3, 4).T.ravel().tolist()
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [1, 3, lines.NEAR])  # the last takes the way of long lines
+def test_blocks_multiply_from_both_sides(count, precision):
+    rng = np.random.default_rng(count)
+    width = count * 64 // precision().itemsize
+    block, x = rng.standard_normal((8, width)).astype(precision), np.zeros((1, 16), precision)
+    x[0, :8] = rng.standard_normal(8)
+    along, out = np.empty((1, width), precision), np.empty((1, 8), precision)
+    lines.combine(block, x, along, count)
+    np.testing.assert_allclose(along[0], x[0, :8] @ block, atol=1e-5)
+    lines.project(block, along, out, count)
+    np.testing.assert_allclose(out[0], block @ along[0], rtol=1e-3, atol=1e-3)
+
+
+def test_extrapolation_goes_on_from_before(factors):
+    now = np.ascontiguousarray(factors[0])
+    out = np.empty(now.shape, np.float32)
+    extrapolate(now, 0.5 * now, 0.5, out)
+    np.testing.assert_allclose(out, 1.25 * now, rtol=1e-6)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
+from malocate.estimators.engine.momentum import add_squares, extrapolate
 from malocate.estimators.engine.threads import spread
 
 Floats = npt.NDArray[np.float64]
@@ -43,11 +44,9 @@ class Factors:
 
 def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the thin singular value decomposition of ``left @ right.T`` without forming it."""
-    q_left, r_left = np.linalg.qr(left)
-    q_right, r_right = np.linalg.qr(right)
-    u, values, vt = np.linalg.svd(r_left @ r_right.T)
-    k = min(left.shape[1], len(values))
-    return q_left @ u[:, :k], values[:k], q_right @ vt[:k].T
+    q, r = np.linalg.qr(left)
+    v, values, ut = np.linalg.svd(right @ r.T, full_matrices=False)
+    return q @ ut.T, values, v
 
 
 class Descent:
@@ -71,8 +70,8 @@ class Descent:
 
     def widen(self, left: Floats, right: Floats) -> None:
         """Append columns, at rest; the others keep their momentum."""
-        self._before = (np.hstack([self._before[0], left]), np.hstack([self._before[1], right]))
-        self.left, self.right = np.hstack([self.left, left]), np.hstack([self.right, right])
+        self._before = _joined(self._before[0], left), _joined(self._before[1], right)
+        self.left, self.right = _joined(self.left, left), _joined(self.right, right)
         self.ridge = np.append(self.ridge, np.full(left.shape[1], self.ridge[-1]))
         self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
@@ -82,6 +81,7 @@ class Descent:
         All columns must have the same ridge.
         """
         moves = (self.left - self._before[0]) @ turns[0], (self.right - self._before[1]) @ turns[1]
+        left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         self.left, self.right = left, right
         self._before = (left - moves[0], right - moves[1])
         self.ridge = np.full(left.shape[1], self.ridge[0])
@@ -112,9 +112,7 @@ class Descent:
         """Extrapolate and sweep both sides; keep the result if it lowers the objective."""
         self.steps += 1
         weight = self._momentum / (self._momentum + 3)
-        left = self.left + weight * (self.left - self._before[0])
-        right = self.right + weight * (self.right - self._before[1])
-        left, right, loss = self._swept(left, right, cg_steps)
+        left, right, loss = self._swept(weight, cg_steps)
         value = 0.5 * (loss + self.ridge @ (_squares(left) + _squares(right)))
         self._before = (self.left, self.right)
         rounding = COARSE_ROUNDING if self._coarse else ROUNDING
@@ -125,12 +123,12 @@ class Descent:
         self._momentum += 1
         return True
 
-    def _swept(self, left: Floats, right: Floats, cg_steps: int) -> tuple[Floats, Floats, float]:
+    def _swept(self, weight: float, cg_steps: int) -> tuple[Floats, Floats, float]:
         precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
-        sides = self.cells.sides(precision)
-        first, second, ridge = (
-            np.ascontiguousarray(each, dtype=precision) for each in (left, right, self.ridge)
-        )
+        sides, ridge = self.cells.sides(precision), self.ridge.astype(precision)
+        first, second = np.empty(self.left.shape, precision), np.empty(self.right.shape, precision)
+        extrapolate(self.left, self._before[0], weight, first)
+        extrapolate(self.right, self._before[1], weight, second)
         sweep(sides.by_row, first, second, ridge, cg_steps)
         loss = sweep(sides.by_column, second, first, ridge, cg_steps)
         return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), loss
@@ -210,5 +208,11 @@ def _loss(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> float:
     return float(losses.sum())
 
 
-def _squares(factor: Reals) -> Reals:
-    return np.asarray(np.einsum("ik,ik->k", factor, factor))
+def _joined(factor: Floats, columns: Floats) -> Floats:
+    return np.ascontiguousarray(np.hstack([factor, columns]))
+
+
+def _squares(factor: Reals) -> Floats:
+    squares = np.zeros(factor.shape[1])
+    add_squares(factor, squares)
+    return squares

@@ -2,9 +2,8 @@
 
 A *line* is one row (or one column) of the matrix with its seen cells. Its ridge problem needs
 the other side's factor at those cells: they are gathered once into `block`, transposed, so that
-every inner loop runs along the cells and vectorises; four ranks are taken at a time to spare loads.
-A line is filled up to whole cache lines with cells of weight zero, which leaves no odd end to the
-vectors.
+every inner loop runs along the cells. A line is filled up to whole cache lines with cells of
+weight zero, which leaves no odd end to the vectors.
 """
 
 from __future__ import annotations
@@ -14,12 +13,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from malocate.estimators.engine.lines import (
+    add_multiple,
+    combine,
+    descend,
+    project,
+    vectors_for,
+    weigh,
+    weigh_misses,
+    weighted_square,
+)
 from malocate.estimators.engine.tiles import gather
+from malocate.estimators.engine.vectors import lanes
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-
-CACHE_LINE = 64
-"""Bytes."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -45,129 +52,71 @@ def solve_lines(
     Σ_j w_ij (y_ij − f_i·o_j)² at the new factor.
     """
     rank = factor.shape[1]
-    whole = CACHE_LINE // factor.itemsize
-    longest = whole
+    longest = 1
     for i in range(first, last):
-        longest = max(longest, _filled_up(indptr[i + 1] - indptr[i], whole))
-    if longest // whole % 2 == 0:  # rows a power of two apart would share few places of the cache
-        longest += whole
-    block = np.empty((rank, longest), dtype=factor.dtype)
-    places = np.empty(longest, dtype=index.dtype)
-    w = np.empty(longest, dtype=factor.dtype)
-    y = np.empty(longest, dtype=factor.dtype)
-    fit = np.empty(longest, dtype=factor.dtype)
-    along = np.empty(longest, dtype=factor.dtype)
-    gradient = np.empty(rank, dtype=factor.dtype)
-    direction = np.empty(rank, dtype=factor.dtype)
-    image = np.empty(rank, dtype=factor.dtype)
-    scaling = np.empty(rank, dtype=factor.dtype)
+        longest = max(longest, vectors_for(indptr[i + 1] - indptr[i], factor))
+    longest += 1 - longest % 2  # rows a power of two apart would share few places of the cache
+    width = longest * lanes(factor)
+    block = np.empty(((rank + 3) // 4 * 4, width), dtype=factor.dtype)
+    block[rank:] = 0.0
+    places = np.empty(width, dtype=index.dtype)
+    of_cells = np.empty((4, width), dtype=factor.dtype)
+    w, y, fit, along = of_cells[0:1], of_cells[1:2], of_cells[2:3], of_cells[3:4]
+    ranks = vectors_for(rank, factor)
+    of_ranks = np.zeros((6, ranks * lanes(factor)), dtype=factor.dtype)
+    x, gradient, direction = of_ranks[0:1], of_ranks[1:2], of_ranks[2:3]
+    image, scaling, ridges = of_ranks[3:4], of_ranks[4:5], of_ranks[5:6]
+    ridges[0, :rank] = ridge
     for i in range(first, last):
         begin = indptr[i]
         seen = indptr[i + 1] - begin
-        x = factor[i]
         if seen == 0:
-            x[:] = 0.0
+            factor[i] = 0.0
             losses[i] = 0.0
             continue
-        n = _filled_up(seen, whole)
-        for j in range(seen):
-            places[j], w[j], y[j] = index[begin + j], weights[begin + j], targets[begin + j]
-        for j in range(seen, n):
-            places[j], w[j], y[j] = places[0], 0.0, 0.0
-        gather(other, places, block, n)
-        _combine(block, x, fit, n)
+        cells = vectors_for(seen, factor)
+        n = cells * lanes(factor)
         mass = 0.0
-        for j in range(n):
-            along[j] = w[j] * (y[j] - fit[j])
-            mass += w[j]
-        _project(block, along, gradient, n)
-        rho = 0.0
+        for j in range(seen):
+            places[j], w[0, j], y[0, j] = index[begin + j], weights[begin + j], targets[begin + j]
+            mass += w[0, j]
+        for j in range(seen, n):
+            places[j], w[0, j], y[0, j] = places[0], 0.0, 0.0
+        gather(other, places, block, n)
         for k in range(rank):
+            x[0, k] = factor[i, k]
             size = mass * power[k] + ridge[k]
-            scaling[k] = 1.0 / size if size > 0.0 else 0.0
-            gradient[k] -= ridge[k] * x[k]
-            direction[k] = gradient[k] * scaling[k]
-            rho += gradient[k] * direction[k]
+            scaling[0, k] = 1.0 / size if size > 0.0 else 0.0
+        combine(block, x, fit, cells)
+        weigh_misses(w, y, fit, along, cells)
+        project(block, along, gradient, cells)
+        image[:] = 0.0
+        rho = descend(gradient, 1.0, image, ridges, x, scaling, direction, ranks)
         for step in range(1, steps + 1):
             if not rho > 0.0:
                 break
-            _combine(block, direction, along, n)
-            curvature = 0.0
-            for j in range(n):
-                curvature += w[j] * along[j] * along[j]
-            for k in range(rank):
-                curvature += ridge[k] * direction[k] * direction[k]
+            combine(block, direction, along, cells)
+            curvature = weighted_square(along, w, cells)
+            curvature += weighted_square(direction, ridges, ranks)
             if not curvature > 0.0:
                 break
-            alpha = factor.dtype.type(rho / curvature)
-            for j in range(n):
-                fit[j] += alpha * along[j]
-                along[j] *= w[j]
-            for k in range(rank):
-                x[k] += alpha * direction[k]
+            alpha = rho / curvature
+            add_multiple(x, alpha, direction, x, ranks)
+            add_multiple(fit, alpha, along, fit, cells)
             if step == steps:
                 break
-            _project(block, along, image, n)
-            rho_next = 0.0
-            for k in range(rank):
-                gradient[k] -= alpha * (image[k] + ridge[k] * direction[k])
-                image[k] = gradient[k] * scaling[k]
-                rho_next += gradient[k] * image[k]
-            beta = factor.dtype.type(rho_next / rho)
+            weigh(w, along, cells)
+            project(block, along, image, cells)
+            rho_next = descend(gradient, alpha, image, ridges, direction, scaling, image, ranks)
+            add_multiple(image, rho_next / rho, direction, direction, ranks)
             rho = rho_next
-            for k in range(rank):
-                direction[k] = image[k] + beta * direction[k]
         loss = 0.0
         for j in range(n):
-            miss = y[j] - fit[j]
-            loss += w[j] * miss * miss
+            miss = y[0, j] - fit[0, j]
+            loss += w[0, j] * miss * miss
         losses[i] = loss
-
-
-@njit(cache=True, nogil=True)
-def _filled_up(count: int, whole: int) -> int:
-    return (count + whole - 1) // whole * whole
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _combine(block: Any, x: Any, out: Any, n: int) -> None:
-    """out[j] = Σ_k x[k] block[k, j]."""
-    rank = block.shape[0]
-    whole = rank - rank % 4
-    for j in range(n):
-        out[j] = 0.0
-    for k in range(0, whole, 4):
-        a, b, c, d = x[k], x[k + 1], x[k + 2], x[k + 3]
-        for j in range(n):
-            out[j] += (
-                a * block[k, j] + b * block[k + 1, j] + c * block[k + 2, j] + d * block[k + 3, j]
-            )
-    for k in range(whole, rank):
-        a = x[k]
-        for j in range(n):
-            out[j] += a * block[k, j]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _project(block: Any, along: Any, out: Any, n: int) -> None:
-    """out[k] = Σ_j along[j] block[k, j]."""
-    rank = block.shape[0]
-    whole = rank - rank % 4
-    zero = out.dtype.type(0)
-    for k in range(0, whole, 4):
-        a = b = c = d = zero
-        for j in range(n):
-            s = along[j]
-            a += s * block[k, j]
-            b += s * block[k + 1, j]
-            c += s * block[k + 2, j]
-            d += s * block[k + 3, j]
-        out[k], out[k + 1], out[k + 2], out[k + 3] = a, b, c, d
-    for k in range(whole, rank):
-        a = zero
-        for j in range(n):
-            a += along[j] * block[k, j]
-        out[k] = a
+        for k in range(rank):
+            factor[i, k] = x[0, k]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -47,8 +47,7 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     the result does not depend on the number of threads. `cost` is multiply-adds per cell.
     """
     lines, cells = len(indptr) - 1, int(indptr[-1])
-    threads = get_num_threads()
-    if threads == 1 or cells * cost < WORTH_A_THREAD:
+    if cells * cost < WORTH_A_THREAD or (threads := get_num_threads()) == 1:
         work(0, lines)
         return
     shares = np.linspace(0, cells, RUNS_A_THREAD * threads + 1)

@@ -30,12 +30,12 @@ def _tile(  # numba wants exactly these arguments, the types that it has found
             shift = builder.add(builder.mul(row, width), column)
             return builder.gep(made.data, [shift]), width
 
-        wide = [_widened(builder, value) for value in values[1:6]] + [_widened(builder, values[7])]
+        wide = [widened(builder, value) for value in values[1:6]] + [widened(builder, values[7])]
         rows, column, cell = wide[:4], wide[4], wide[5]
-        loaded = [_load(context, builder, place(0, row, column)[0]) for row in rows]
+        loaded = [load_at(context, builder, place(0, row, column)[0], TILE) for row in rows]
         at, stride = place(6, column, cell)
-        for vector in _turned(builder, loaded):
-            _store(context, builder, vector, at)
+        for vector in turned(builder, loaded):
+            store_at(context, builder, vector, at)
             at = builder.gep(at, [stride])
         return context.get_dummy_value()
 
@@ -45,25 +45,27 @@ def _tile(  # numba wants exactly these arguments, the types that it has found
 _turn_tile: Any = intrinsic(_tile)
 
 
-def _widened(builder: Any, value: Any) -> Any:
+def widened(builder: Any, value: Any) -> Any:
     """Indices may be 32-bit: they are never negative, so extending the sign is harmless."""
     long = ir.IntType(64)
     return value if value.type == long else builder.sext(value, long)
 
 
-def _load(context: Any, builder: Any, at: Any) -> Any:
+def load_at(context: Any, builder: Any, at: Any, lanes: int) -> Any:
+    """Load so many numbers in a row, which need not be aligned."""
     element = at.type.pointee
-    loaded = builder.load(builder.bitcast(at, ir.VectorType(element, TILE).as_pointer()))
+    loaded = builder.load(builder.bitcast(at, ir.VectorType(element, lanes).as_pointer()))
     loaded.align = context.get_abi_sizeof(element)
     return loaded
 
 
-def _store(context: Any, builder: Any, vector: Any, at: Any) -> None:
+def store_at(context: Any, builder: Any, vector: Any, at: Any) -> None:
+    """Store a vector in a row, which need not be aligned."""
     stored = builder.store(vector, builder.bitcast(at, vector.type.as_pointer()))
     stored.align = context.get_abi_sizeof(at.type.pointee)
 
 
-def _turned(builder: Any, rows: list[Any]) -> list[Any]:
+def turned(builder: Any, rows: list[Any]) -> list[Any]:
     """The columns of a tile of four rows, by interleaving twice."""
 
     def mixed(first: Any, second: Any, lanes: list[int]) -> Any:
@@ -78,7 +80,7 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
     return [mixed(*pair, half) for pair in halves for half in (front, back)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def gather(other: Any, index: Any, block: Any, n: int) -> None:
     """block[k, j] = other[index[j], k] for j below n, which must be a multiple of four."""
     rank = other.shape[1]

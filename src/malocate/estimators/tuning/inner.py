@@ -93,18 +93,21 @@ class Fold:
             self._losses[place] = self._judge(None if place == NOWHERE else self.walk.at(place))
         return self._losses[place]
 
+    @cached_property
+    def _judging(self) -> Entries:
+        return self._split.entries.subset(self._ours)
+
     def _others(self) -> Entries:
         return self._split.entries.subset(~self._ours)
 
     def _judge(self, pair: Pair | None) -> Floats:
-        entries, ours = self._split.entries, self._ours
-        rows, cols = entries.rows[ours], entries.cols[ours]
-        values = self._centre.at(rows, cols)
+        ours = self._judging
+        values = self._centre.at(ours.rows, ours.cols)
         if pair is not None:
-            values += np.einsum("ek,ek->e", pair[0][rows], pair[1][cols])
+            values += np.einsum("ek,ek->e", pair[0][ours.rows], pair[1][ours.cols])
         if self._split.clip is not None:
             values = np.clip(values, *self._split.clip)
-        return np.asarray(entries.visits[ours] * (entries.means[ours] - values) ** 2)
+        return np.asarray(ours.visits * (ours.means - values) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from malocate.estimators.engine.table import Table
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]
+Parts = tuple[Floats, Floats, Floats]
 
 RATIO = 1.5
 """Ratio of one ridge of the grid to the next."""
@@ -133,7 +134,7 @@ class Walk:
             return
         pair, _ = self._grow(pair, self.grid[place.departure])
         pair = self._pruned(pair, Place(place.departure, place.departure))
-        self._passed[place] = self._reweighted(pair, place, STEPS)
+        self._passed[place] = self._reweighted(balanced(*pair), place, STEPS)
 
     def ridges(self, values: Floats, place: Place) -> Floats:
         """Give the ridge of each component at a place, from the singular values."""
@@ -152,19 +153,21 @@ class Walk:
             return self._solve_plain(pair, self.grid[place.end])
         if place.end == place.departure:
             return self._pruned(pair, place)
-        return self._reweighted(pair, place, STEPS)
+        return self._reweighted(balanced(*pair), place, STEPS)
 
     def _pruned(self, pair: Pair, place: Place) -> Pair:
         """Reweight until every component is above the level, or often enough."""
+        parts = balanced(*pair)
         for _ in range(PRUNING_ROUNDS):
-            pair = self._reweighted(pair, place, PRUNING_STEPS)
-            if np.all(balanced(*pair)[1] > self.level(place)):
+            pair = self._reweighted(parts, place, PRUNING_STEPS)
+            parts = balanced(*pair)
+            if np.all(parts[1] > self.level(place)):
                 break
         return pair
 
-    def _reweighted(self, pair: Pair, place: Place, steps: int) -> Pair:
-        """Balance the factors, drop what is empty, set the ridges and descend."""
-        left, values, right = balanced(*pair)
+    def _reweighted(self, parts: Parts, place: Place, steps: int) -> Pair:
+        """Drop what is empty of the balanced factors, set the ridges and descend."""
+        left, values, right = parts
         kept = values > EMPTY * self.level(place)
         root = np.sqrt(values[kept])
         pair = left[:, kept] * root, right[:, kept] * root
