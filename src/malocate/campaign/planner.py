@@ -83,6 +83,7 @@ class Planner:
         batches = () if isinstance(step.next, Stop) else step.next.batches
         planned = Planned(
             number=stage.number + 1,
+            version=stage.version,
             body=json.dumps(told, ensure_ascii=False),
             standing=json.dumps(standing(stage, step), ensure_ascii=False),
             event=told | {"seen": position},

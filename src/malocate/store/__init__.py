@@ -1,14 +1,17 @@
 """The store: all the SQL. SQLite in one file, or PostgreSQL, behind one contract."""
 
+from malocate.store.changes import Amended, Erased
 from malocate.store.draws import Cell, Drawn
 from malocate.store.log import Event, Seal
 from malocate.store.store import Held, Lent, Planned, Store
 from malocate.store.telling import Answer, Outcome
 
 __all__ = [
+    "Amended",
     "Answer",
     "Cell",
     "Drawn",
+    "Erased",
     "Event",
     "Held",
     "Lent",

@@ -3,7 +3,8 @@
 An event's body is JSON text that nobody changes. A block's digest is that of the block before and
 of all events in it, so that no event can be changed, dropped or slipped in without a trace. Blocks
 are sealed after the fact: commits never wait for each other's place in the chain. An erased body
-leaves its digest behind, salted, so that the chain stays valid and nothing can be guessed from it.
+leaves its digest behind, salted, so that the chain stays valid and nothing can be guessed from it;
+a body may also be rewritten without a name. A later event lists all that was so changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import secrets
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,10 @@ SEALED_AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the log; `body` is None once it was erased."""
+    """One line of the log; `body` is None once it was erased.
+
+    A `digest` is there once the body was erased or rewritten: that of the body as it was.
+    """
 
     id: int
     at: float
@@ -73,8 +77,10 @@ _all_blocks = (
     .order_by(blocks.c.number)
 )
 _newest = select(func.max(log.c.id)).where(log.c.campaign == bindparam("campaign"))
-_erase = (
-    update(log).where(log.c.id == bindparam("event")).values(body=None, digest=bindparam("left"))
+_redact = (
+    update(log)
+    .where(log.c.id == bindparam("event"))
+    .values(body=bindparam("instead"), digest=bindparam("left"))
 )
 
 
@@ -143,11 +149,15 @@ def check(connection: Connection, campaign: int) -> Seal:
     return Seal(count + unsealed, len(sealed), unsealed)
 
 
-def erase(connection: Connection, chosen: Sequence[Event]) -> None:
-    """Remove the bodies of these events; what the chain needs of them stays."""
-    rows = [{"event": each.id, "left": body_digest(each)} for each in chosen if each.body]
+def redact(connection: Connection, campaign: int, bodies: Mapping[int, str | None]) -> None:
+    """Replace the bodies of events, None for nothing; what the chain needs of them stays."""
+    rows = []
+    for event in events(connection, campaign):
+        if event.id in bodies:
+            body = bodies[event.id]
+            rows.append({"event": event.id, "left": body_digest(event), "instead": body})
     if rows:
-        connection.execute(_erase, rows)
+        connection.execute(_redact, rows)
 
 
 def chained(before: bytes, inside: Sequence[Event]) -> bytes:
@@ -162,8 +172,8 @@ def chained(before: bytes, inside: Sequence[Event]) -> bytes:
 
 def body_digest(event: Event) -> bytes:
     """Give the digest of an event's body, which stays when the body goes."""
-    if event.body is None:
-        return event.digest or b""
+    if event.digest is not None or event.body is None:
+        return bytes(event.digest or b"")
     return hashlib.blake2b(event.body.encode(), digest_size=16).digest()
 
 

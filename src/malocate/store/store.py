@@ -25,8 +25,8 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from malocate.errors import Conflict, NotFound
+from malocate.store import changes, log, migrations, telling
 from malocate.store import draws as drawing
-from malocate.store import log, migrations, telling
 from malocate.store.draws import Drawn, Redraw
 from malocate.store.engines import Database
 from malocate.store.log import Event, Seal
@@ -72,6 +72,7 @@ class Planned:
     """
 
     number: int
+    version: int
     body: str
     standing: str
     event: Mapping[str, Any]
@@ -101,7 +102,11 @@ _unclaim = (
 )
 _begin = (
     update(campaigns)
-    .where(_this, campaigns.c.round == bindparam("number") - 1)
+    .where(
+        _this,
+        campaigns.c.round == bindparam("number") - 1,
+        campaigns.c.version == bindparam("made_for"),
+    )
     .values(
         round=bindparam("number"),
         standing=bindparam("stands"),
@@ -348,6 +353,7 @@ class Store:
         """Begin a round; tell whether it was the one to follow, and nobody had begun it."""
         with self._changing(campaign) as connection:
             told = {"of": campaign, "number": planned.number, "stands": planned.standing}
+            told |= {"made_for": planned.version}
             if connection.execute(_begin, told).first() is None:
                 return False
             row = {"campaign": campaign, "number": planned.number, "planned": now}
@@ -361,7 +367,8 @@ class Store:
         """End a campaign whose last round is closed, instead of beginning another round."""
         with self._changing(campaign) as connection:
             held = Held(*connection.execute(_by_id, {"of": campaign}).one())
-            if held.round != planned.number - 1 or held.state not in ("open", "paused"):
+            current = (held.round, held.version) == (planned.number - 1, planned.version)
+            if not current or held.state not in ("open", "paused"):
                 return False
             _remember(connection, campaign, planned)
             connection.execute(_stand, {"of": campaign, "stands": planned.standing})
@@ -403,6 +410,29 @@ class Store:
             if not self.database.is_sqlite:
                 connection.execute(_BARRIER, {"of": campaign})
             return log.seal(connection, campaign, at_least)
+
+    def amend(self, campaign: int, amended: changes.Amended, *, now: float) -> bool:
+        """Change the design; tell whether it was still the version that the change was made for."""
+        with self._changing(campaign) as connection:
+            return changes.amend(connection, campaign, amended, now)
+
+    def bring(
+        self,
+        campaign: int,
+        brought: Sequence[Drawn],
+        caveats: str,
+        events: Sequence[Mapping[str, Any]],
+        *,
+        now: float,
+    ) -> None:
+        """Add answers that were there before the campaign, with their events."""
+        with self._changing(campaign) as connection:
+            changes.bring(connection, campaign, brought, caveats, events, now)
+
+    def erase(self, campaign: int, erased: changes.Erased, *, now: float) -> None:
+        """Remove answers and what the log says of them."""
+        with self._changing(campaign) as connection:
+            changes.erase(connection, campaign, erased, now)
 
     def check(self, campaign: int) -> Seal:
         """Compute the chain of events anew, and say where it breaks."""
@@ -462,6 +492,23 @@ class Look:
     def silent(self, segment: int) -> list[tuple[int, int, int]]:
         """A segment's draws that ended without an answer: number, row, column."""
         return drawing.silent(self._connection, self._campaign, segment)
+
+    def every_draw(self) -> Iterator[Drawn]:
+        """All draws, in order."""
+        return changes.every_draw(self._connection, self._campaign)
+
+    def events(self) -> Iterator[Event]:
+        """All events, in order."""
+        return log.events(self._connection, self._campaign)
+
+    def check(self) -> Seal:
+        """The chain of events, computed anew."""
+        return log.check(self._connection, self._campaign)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last sealed block."""
+        return log.head(self._connection, self._campaign)
 
 
 _SHARED = text("SELECT pg_advisory_xact_lock_shared(:of)")

@@ -109,6 +109,6 @@ def _kind(outcome: Outcome) -> str:
 
 def _body(answer: Answer, outcome: Outcome, drawn: Drawn) -> dict[str, Any]:
     body: dict[str, Any] = {"draw": answer.draw, "try": answer.attempt, "value": answer.value}
-    if drawn.who is not None:
+    if drawn.who is not None and drawn.attempt == answer.attempt:
         body["who"] = drawn.who
     return body | ({"late": True} if outcome == "late" else {})
