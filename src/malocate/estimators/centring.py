@@ -19,6 +19,7 @@ _FIRST_PRIOR = 2.0  # answers' worth of shrinkage before the data have been aske
 _PRIORS = 1e-12, 1e9  # the shrinkage stays between these
 _SWEEPS = 60
 _SETTLED = 1e-7  # change of the effects, relative to the spread of the answers
+_SMALL = 250_000  # cells up to which a dense product is faster than a sparse one
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +98,16 @@ def _additive(entries: Entries, offset: float) -> Centre:
     lines = _Lines.above(entries, offset)
     rows, cols = (np.zeros(side) for side in entries.shape)
     row_prior = col_prior = _FIRST_PRIOR
+    across = np.zeros(entries.shape[0])
     if lines.total <= entries.n_answers * (1e-14 * offset) ** 2:
         return Centre(offset, rows, cols)
     for _ in range(_SWEEPS):
         before = rows, cols
-        rows = _shrunken(lines.row_sums - lines.visits @ cols, lines.row_visits, row_prior)
-        cols = _shrunken(lines.col_sums - rows @ lines.visits, lines.col_visits, col_prior)
-        row_prior, col_prior = lines.priors(rows, cols, row_prior, col_prior)
+        rows = _shrunken(lines.row_sums - across, lines.row_visits, row_prior)
+        cols = _shrunken(lines.col_sums - lines.turned @ rows, lines.col_visits, col_prior)
+        across = lines.visits @ cols
+        left_over = lines.left_over(rows, cols, across)
+        row_prior, col_prior = lines.priors(rows, cols, (row_prior, col_prior), left_over)
         moved = max(np.max(np.abs(rows - before[0])), np.max(np.abs(cols - before[1])))
         if moved <= _SETTLED * np.sqrt(lines.total / entries.n_answers):
             break
@@ -114,7 +118,9 @@ def _additive(entries: Entries, offset: float) -> Centre:
 class _Lines:
     """The answers above the offset, summed along rows and columns."""
 
-    visits: sparse.csr_matrix
+    cells: int
+    visits: Any
+    turned: Any
     row_visits: Floats
     col_visits: Floats
     row_sums: Floats
@@ -127,10 +133,14 @@ class _Lines:
         place = entries.cols, entries.indptr
         visits = sparse.csr_matrix((weights, *place), shape=entries.shape)
         sums = sparse.csr_matrix((weights * above, *place), shape=entries.shape)
-        return cls(visits, *_totals(visits), *_totals(sums), float(weights @ above**2))
+        totals = *_totals(visits), *_totals(sums), float(weights @ above**2)
+        if entries.shape[0] * entries.shape[1] <= _SMALL:
+            dense = visits.toarray()
+            return cls(len(entries), dense, dense.T, *totals)
+        return cls(len(entries), visits, visits.T, *totals)
 
     def priors(
-        self, rows: Floats, cols: Floats, row_prior: float, col_prior: float
+        self, rows: Floats, cols: Floats, priors: tuple[float, float], left_over: float
     ) -> tuple[float, float]:
         """Give the ratios of left-over variance to the rows' and to the columns' variance.
 
@@ -139,9 +149,9 @@ class _Lines:
         """
         freedom = [
             float((visits / (visits + prior)).sum())
-            for visits, prior in ((self.row_visits, row_prior), (self.col_visits, col_prior))
+            for visits, prior in zip((self.row_visits, self.col_visits), priors, strict=True)
         ]
-        left_over = self.left_over(rows, cols) / max(1.0, self.visits.nnz - sum(freedom))
+        left_over /= max(1.0, self.cells - sum(freedom))
         squares = float(rows @ rows), float(cols @ cols)
         row_prior, col_prior = (
             float(np.clip(left_over * free / square, *_PRIORS)) if square > 0 else _PRIORS[1]
@@ -149,10 +159,10 @@ class _Lines:
         )
         return row_prior, col_prior
 
-    def left_over(self, rows: Floats, cols: Floats) -> float:
-        """Give Σ visits · (mean − offset − effects)², without another pass over the cells."""
+    def left_over(self, rows: Floats, cols: Floats, across: Floats) -> float:
+        """Give Σ visits · (mean − offset − effects)²; `across` is visits @ cols."""
         squares = rows**2 @ self.row_visits + cols**2 @ self.col_visits
-        crossed = rows @ self.row_sums + cols @ self.col_sums - rows @ (self.visits @ cols)
+        crossed = rows @ self.row_sums + cols @ self.col_sums - rows @ across
         return max(0.0, float(self.total + squares - 2 * crossed))
 
 

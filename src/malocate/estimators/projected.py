@@ -94,8 +94,8 @@ class ProjectedLeastSquares:
         entries = observations.entries
         if len(entries) == 0:
             return empty_completion(observations, self._memory(observations))
-        centre = fit_centre(entries, self.centre)
         with pinned():
+            centre = fit_centre(entries, self.centre)
             cut, steps, settled = self._filled(_Means.above(entries, centre))
         all_seen = len(entries) == observations.shape[0] * observations.shape[1]
         found = Status.CONVERGED if settled else Status.OUT_OF_STEPS
