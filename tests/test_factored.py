@@ -70,7 +70,7 @@ def test_no_unit_of_the_answers_is_too_small_or_too_large(unit):
 @pytest.mark.parametrize("shape", [(40, 30, 6), (30, 40, 6), (4, 30, 6), (30, 4, 6)])
 def test_balanced_factors_are_the_singular_value_decomposition(shape):
     rng = np.random.default_rng(1)
-    sizes = 10.0 ** -np.arange(shape[2])  # small values are found as well as the large ones
+    sizes = 10.0 ** -np.arange(shape[2])  # values spread over ten decades
     left, right = (rng.standard_normal((side, shape[2])) * sizes for side in shape[:2])
     u, values, v = balanced(left, right)
     assert values == pytest.approx(np.linalg.svd(left @ right.T)[1][: len(values)], abs=1e-13)
