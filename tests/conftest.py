@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
+from databases import database, shared_server
 from hypothesis import HealthCheck, settings
 
 # One BLAS thread per test process: with two workers on two cores, more only fight each other.
@@ -20,3 +25,22 @@ settings.register_profile(
 )
 settings.register_profile("searching", settings.get_profile("repeatable"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """Give the address of a PostgreSQL server."""
+    if sys.platform != "linux" and "MALOCATE_TEST_URL" not in os.environ:
+        pytest.skip("the wheel with PostgreSQL is for Linux; set MALOCATE_TEST_URL")
+    with shared_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Give the address of an empty database: an SQLite file, then one on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/campaign.db"
+        return
+    with database(request.getfixturevalue("postgresql")) as found:
+        yield found

@@ -3,7 +3,8 @@
 from malocate.store.changes import Amended, Erased
 from malocate.store.draws import Cell, Drawn
 from malocate.store.log import Event, Seal
-from malocate.store.store import Held, Lent, Planned, Store
+from malocate.store.looking import Held, Look
+from malocate.store.store import Lent, Planned, Store
 from malocate.store.telling import Answer, Outcome
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Event",
     "Held",
     "Lent",
+    "Look",
     "Outcome",
     "Planned",
     "Seal",

@@ -54,6 +54,7 @@ _give_up = (
     update(draws)
     .where(_here, draws.c.id == bindparam("draw"), draws.c.state == "open")
     .values(state="given up")
+    .returning(draws.c.id)
 )
 _remember = (
     update(memories)
@@ -95,10 +96,10 @@ def amend(connection: Connection, campaign: int, amended: Amended, now: float) -
         return False
     for segment, body in amended.memories.items():
         connection.execute(_remember, {"of": campaign, "place": segment, "kept": body})
-    if amended.given_up:
-        connection.execute(_give_up, [{"of": campaign, "draw": each} for each in amended.given_up])
-        body = {"draws": list(amended.given_up)}
-        log.append(connection, campaign, now, "given up", body)
+    rows = [{"of": campaign, "draw": each} for each in amended.given_up]
+    given_up = [row["draw"] for row in rows if connection.execute(_give_up, row).first()]
+    if given_up:
+        log.append(connection, campaign, now, "given up", {"draws": given_up})
     log.append(connection, campaign, now, "amended", amended.event)
     return True
 

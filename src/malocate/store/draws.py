@@ -1,6 +1,7 @@
 """Draws: each is lent to somebody as a ticket, and settled once.
 
-A draw is *open*, *lent*, *answered*, *refused*, *given up* or *erased*. A lease that has run out
+A draw is *open*, *lent*, *answered*, *refused*, *given up* or *erased*; answers from before the
+campaign are *imported*. A lease that has run out
 puts it back among the open ones; after `MOST_EXPIRED` leases ran out on it, it is given up. The
 number of times it was lent is part of a ticket, so that a late answer on an old ticket is told
 from one on the ticket that is out now.
@@ -30,6 +31,9 @@ from malocate.store.schema import draws, extras
 
 MOST_EXPIRED = 5
 
+COUNTING = ("answered", "imported")
+"""The states of draws whose answers count."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -50,6 +54,7 @@ class Drawn:
     value: float | None
     told_attempt: int | None
     late: bool
+    told: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,9 @@ _any_waiting = select(
     exists(select(draws.c.id).where(_HERE, draws.c.state == "open")),
     exists(select(draws.c.id).where(_HERE, draws.c.state == "lent")),
 )
-_reclaim = (
+_reclaim = (  # what somebody is answering at this moment is left to them
     update(draws)
-    .where(_DUE)
+    .where(_HERE, draws.c.id.in_(select(draws.c.id).where(_DUE).with_for_update(skip_locked=True)))
     .values(
         state=case((draws.c.expired + 1 >= MOST_EXPIRED, "given up"), else_="open"),
         expired=draws.c.expired + 1,
@@ -179,7 +184,7 @@ _of_segment = (
         draws.c.number, draws.c.row, draws.c.col, draws.c.repeats, draws.c.probability,
         draws.c.value,
     )
-    .where(_HERE, draws.c.segment == bindparam("place"), draws.c.state == "answered")
+    .where(_HERE, draws.c.segment == bindparam("place"), draws.c.state.in_(COUNTING))
     .order_by(draws.c.number)
 )  # fmt: skip
 _silent = (
@@ -205,7 +210,8 @@ def add(connection: Connection, campaign: int, fresh: Iterable[Drawn]) -> None:
             "campaign": campaign, "id": each.id, "round": each.round, "segment": each.segment,
             "number": each.number, "row": each.row, "col": each.col, "repeats": each.repeats,
             "probability": each.probability, "state": each.state, "attempt": each.attempt,
-            "expired": 0, "value": each.value, "late": each.late,
+            "expired": 0, "value": each.value, "told": each.told,
+            "told_attempt": each.told_attempt, "late": each.late,
         }
         for each in fresh
     ]  # fmt: skip

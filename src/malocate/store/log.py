@@ -13,7 +13,8 @@ import hashlib
 import json
 import secrets
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,12 +92,13 @@ def append(connection: Connection, campaign: int, at: float, kind: str, *bodies:
         connection.execute(_append, rows if len(rows) > 1 else rows[0])
 
 
-def events(connection: Connection, campaign: int, after: int = 0) -> Iterator[Event]:
+def events(connection: Connection, campaign: int, after: int = 0) -> Generator[Event, None, None]:
     """Give the events of a campaign after number `after`, in order, not all in memory at once."""
     told = {"campaign": campaign, "after": after}
-    rows = connection.execution_options(stream_results=True, yield_per=5_000).execute(_after, told)
-    for row in rows:
-        yield Event(*row)
+    streamed = connection.execution_options(stream_results=True, yield_per=5_000)
+    with streamed.execute(_after, told) as rows:
+        for row in rows:
+            yield Event(*row)
 
 
 def newest(connection: Connection, campaign: int) -> int:
@@ -130,7 +132,11 @@ def seal(connection: Connection, campaign: int, at_least: int = 1) -> int:
 def check(connection: Connection, campaign: int) -> Seal:
     """Compute the whole chain anew, and say where it breaks."""
     sealed = connection.execute(_all_blocks, {"campaign": campaign}).all()
-    stream = events(connection, campaign)
+    with closing(events(connection, campaign)) as stream:
+        return _checked(sealed, stream)
+
+
+def _checked(sealed: Sequence[Any], stream: Iterator[Event]) -> Seal:
     before, count = START, 0
     held = next(stream, None)
     for number, last, rows, digest in sealed:

@@ -21,37 +21,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from malocate.errors import Conflict, NotFound
-from malocate.store import changes, log, migrations, telling
+from malocate.store import changes, locks, log, migrations, telling
 from malocate.store import draws as drawing
 from malocate.store.draws import Drawn, Redraw
 from malocate.store.engines import Database
 from malocate.store.log import Event, Seal
-from malocate.store.schema import campaigns, draws, memories, rounds
+from malocate.store.looking import BY_ID, BY_NAME, HELD, Held, Look
+from malocate.store.schema import campaigns, memories, rounds
 from malocate.store.telling import Answer, Outcome
-
-
-@dataclass(frozen=True)
-class Held:
-    """A campaign as the store holds it."""
-
-    id: int
-    name: str
-    secret: bytes
-    design: str
-    version: int
-    caveats: str
-    standing: str
-    state: str
-    why: str
-    round: int
-    planner: str
-    planner_until: float
-    worker_until: float
-    created: float
 
 
 @dataclass(frozen=True)
@@ -80,9 +61,6 @@ class Planned:
     memories: Mapping[int, bytes]
 
 
-_HELD = tuple(campaigns.c[name] for name in Held.__dataclass_fields__)
-_by_name = select(*_HELD).where(campaigns.c.name == bindparam("called"))
-_by_id = select(*_HELD).where(campaigns.c.id == bindparam("of"))
 _names = select(campaigns.c.name).order_by(campaigns.c.id)
 _this = campaigns.c.id == bindparam("of")
 _claim = (
@@ -104,6 +82,7 @@ _begin = (
     update(campaigns)
     .where(
         _this,
+        campaigns.c.state == "open",
         campaigns.c.round == bindparam("number") - 1,
         campaigns.c.version == bindparam("made_for"),
     )
@@ -132,7 +111,7 @@ _rounds = (
     .where(rounds.c.campaign == bindparam("of"), rounds.c.number > bindparam("after"))
     .order_by(rounds.c.number)
 )
-_next_draw = select(func.max(draws.c.id)).where(draws.c.campaign == bindparam("of"))
+
 
 SEAL_EVERY = 1_000
 
@@ -165,7 +144,7 @@ class Store:
             if version == 0 and not create:
                 raise NotFound(f"{database} holds no campaign; `malocate new` makes one.")
             with database.writing() as connection:
-                _one_at_a_time(connection)
+                locks.upgrading(connection)
                 migrations.upgrade(connection)
         elif version > len(migrations.MIGRATIONS):
             with database.reading() as connection:
@@ -187,12 +166,12 @@ class Store:
             "planner": "", "planner_until": 0.0, "worker_until": 0.0, "created": now,
         }  # fmt: skip
         with self.database.writing() as connection:
-            if connection.execute(_by_name, {"called": name}).first() is not None:
+            if connection.execute(BY_NAME, {"called": name}).first() is not None:
                 raise Conflict(
                     f"{self} already holds a campaign {name!r}; open it, or take another name."
                 )
             try:
-                made = connection.execute(insert(campaigns).returning(*_HELD), row).one()
+                made = connection.execute(insert(campaigns).returning(*HELD), row).one()
             except IntegrityError:
                 raise Conflict(
                     f"{self} already holds a campaign {name!r}; open it, or take another name."
@@ -211,7 +190,7 @@ class Store:
     def find(self, name: str) -> Held:
         """Give a campaign by its name."""
         with self.database.reading() as connection:
-            found = connection.execute(_by_name, {"called": name}).first()
+            found = connection.execute(BY_NAME, {"called": name}).first()
         if found is None:
             known = ", ".join(repr(each) for each in self.names()) or "none"
             raise NotFound(f"{self} holds no campaign {name!r}; there is {known}.")
@@ -220,7 +199,7 @@ class Store:
     def held(self, campaign: int) -> Held:
         """Give a campaign as it stands."""
         with self.database.reading() as connection:
-            return Held(*connection.execute(_by_id, {"of": campaign}).one())
+            return Held(*connection.execute(BY_ID, {"of": campaign}).one())
 
     def lend(
         self,
@@ -238,7 +217,8 @@ class Store:
 
         A `note` goes into the log beside them.
         """
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=redraw is not None) as connection:
+            locks.asking(connection, campaign, who)
             state, version = connection.execute(_state, {"of": campaign}).one()
             self._reclaim(connection, campaign, now)
             before = drawing.pending(connection, campaign, who)[:most]
@@ -311,7 +291,7 @@ class Store:
 
     def give_up(self, campaign: int, *, now: float) -> int:
         """Give up the draws that nobody has, and those whose deadline is over; count them."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             self._reclaim(connection, campaign, now)
             given = sorted(drawing.give_up(connection, campaign))
             if given:
@@ -351,7 +331,7 @@ class Store:
 
     def begin(self, campaign: int, planned: Planned, *, now: float) -> bool:
         """Begin a round; tell whether it was the one to follow, and nobody had begun it."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             told = {"of": campaign, "number": planned.number, "stands": planned.standing}
             told |= {"made_for": planned.version}
             if connection.execute(_begin, told).first() is None:
@@ -365,8 +345,8 @@ class Store:
 
     def end(self, campaign: int, planned: Planned, why: str, *, now: float) -> bool:
         """End a campaign whose last round is closed, instead of beginning another round."""
-        with self._changing(campaign) as connection:
-            held = Held(*connection.execute(_by_id, {"of": campaign}).one())
+        with self._changing(campaign, alone=True) as connection:
+            held = Held(*connection.execute(BY_ID, {"of": campaign}).one())
             current = (held.round, held.version) == (planned.number - 1, planned.version)
             if not current or held.state not in ("open", "paused"):
                 return False
@@ -378,42 +358,34 @@ class Store:
 
     def turn(self, campaign: int, state: str, why: str, *, now: float, who: str) -> None:
         """Pause, reopen or finish a campaign."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             connection.execute(_turn, {"of": campaign, "to": state, "because": why})
             body = {"to": state, "why": why, "who": who}
             log.append(connection, campaign, now, "turned", body)
 
     @contextmanager
-    def _changing(self, campaign: int) -> Iterator[Connection]:
-        """Begin a transaction that writes events of this campaign."""
+    def _changing(self, campaign: int, *, alone: bool = False) -> Iterator[Connection]:
+        """Begin a transaction that writes events of this campaign, beside others or alone."""
         with self.database.writing() as connection:
-            if not self.database.is_sqlite:
-                connection.execute(_SHARED, {"of": campaign})
+            (locks.alone if alone else locks.beside_others)(connection, campaign)
             yield connection
 
     @contextmanager
     def looking(self, campaign: int) -> Iterator[Look]:
         """Give one state of a campaign, and the number of the last event that it contains."""
-        if self.database.is_sqlite:
-            with self.database.reading() as connection:
-                yield Look(connection, campaign)
-            return
-        with self.database.engine.connect() as barrier, self.database.reading() as connection:
-            barrier.execute(_BARRIER, {"of": campaign})  # no event is on its way
-            look = Look(connection, campaign)
-            barrier.rollback()
+        with self.database.reading() as connection:
+            with locks.nobody_writing(self.database, campaign):
+                look = Look(connection, campaign)
             yield look
 
     def seal(self, campaign: int, at_least: int = 1) -> int:
         """Seal the events that are in no block yet, if there are so many; count them."""
-        with self.database.writing() as connection:
-            if not self.database.is_sqlite:
-                connection.execute(_BARRIER, {"of": campaign})
+        with self._changing(campaign, alone=True) as connection:
             return log.seal(connection, campaign, at_least)
 
     def amend(self, campaign: int, amended: changes.Amended, *, now: float) -> bool:
         """Change the design; tell whether it was still the version that the change was made for."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             return changes.amend(connection, campaign, amended, now)
 
     def bring(
@@ -426,12 +398,12 @@ class Store:
         now: float,
     ) -> None:
         """Add answers that were there before the campaign, with their events."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             changes.bring(connection, campaign, brought, caveats, events, now)
 
     def erase(self, campaign: int, erased: changes.Erased, *, now: float) -> None:
         """Remove answers and what the log says of them."""
-        with self._changing(campaign) as connection:
+        with self._changing(campaign, alone=True) as connection:
             changes.erase(connection, campaign, erased, now)
 
     def check(self, campaign: int) -> Seal:
@@ -463,62 +435,6 @@ class Store:
             body = {"draws": listed, "given up": lost}
             log.append(connection, campaign, now, "expired", body)
         return len(over)
-
-
-class Look:
-    """One state of a campaign, read within one transaction."""
-
-    def __init__(self, connection: Connection, campaign: int) -> None:
-        self._connection, self._campaign = connection, campaign
-        self.position = log.newest(connection, campaign)
-        self.held = Held(*connection.execute(_by_id, {"of": campaign}).one())
-
-    @property
-    def waiting(self) -> tuple[bool, bool]:
-        """Whether any draw is open, and whether any is lent."""
-        return drawing.waiting(self._connection, self._campaign)
-
-    @property
-    def next_draw(self) -> int:
-        """The number for the next draw of the whole campaign."""
-        told = {"of": self._campaign}
-        last = self._connection.execute(_next_draw, told).scalar_one()
-        return 0 if last is None else max(0, int(last) + 1)
-
-    def answered(self, segment: int) -> list[tuple[Any, ...]]:
-        """A segment's answers: number, row, column, repeats, chance, value."""
-        return drawing.answered(self._connection, self._campaign, segment)
-
-    def silent(self, segment: int) -> list[tuple[int, int, int]]:
-        """A segment's draws that ended without an answer: number, row, column."""
-        return drawing.silent(self._connection, self._campaign, segment)
-
-    def every_draw(self) -> Iterator[Drawn]:
-        """All draws, in order."""
-        return changes.every_draw(self._connection, self._campaign)
-
-    def events(self) -> Iterator[Event]:
-        """All events, in order."""
-        return log.events(self._connection, self._campaign)
-
-    def check(self) -> Seal:
-        """The chain of events, computed anew."""
-        return log.check(self._connection, self._campaign)
-
-    @property
-    def digest(self) -> str:
-        """The digest of the last sealed block."""
-        return log.head(self._connection, self._campaign)
-
-
-_SHARED = text("SELECT pg_advisory_xact_lock_shared(:of)")
-_BARRIER = text("SELECT pg_advisory_xact_lock(:of)")
-
-
-def _one_at_a_time(connection: Connection) -> None:
-    """Let only one process make or upgrade the tables of a server."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(0)"))
 
 
 def _remember(connection: Connection, campaign: int, planned: Planned) -> None:

@@ -84,7 +84,7 @@ def tell(
 def _outcome(
     connection: Connection, campaign: int, answer: Answer, drawn: Drawn | None, now: float
 ) -> Outcome:
-    if drawn is None or drawn.state == "erased" or answer.attempt > drawn.attempt:
+    if drawn is None or drawn.state == "erased" or not 0 < answer.attempt <= drawn.attempt:
         return "gone"
     if drawn.state != "answered":
         out = drawn.state == "lent" and drawn.attempt == answer.attempt
