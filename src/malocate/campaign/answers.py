@@ -10,11 +10,16 @@ import numpy as np
 from malocate.problem import Observations, Segment
 from malocate.problem.arrays import Floats, Int64s
 from malocate.rounds.looks import Cells
-from malocate.store.store import Look
+from malocate.store import Look
 
 
 def observed(segment: Segment, rows: Sequence[tuple[Any, ...]]) -> Observations:
-    """Give answers (number, row, column, repeats, chance, value) in the order of their numbers."""
+    """Give answers (number, row, column, repeats, chance, value) in the order of their numbers.
+
+    Those at cells that are masked by now count no more.
+    """
+    if segment.mask is not None:
+        rows = [row for row in rows if not segment.mask[row[1], row[2]]]
     numbers, at_rows, at_cols, repeats = (
         np.array([row[place] for row in rows], dtype=np.int64) for place in range(4)
     )
@@ -29,16 +34,17 @@ def observed(segment: Segment, rows: Sequence[tuple[Any, ...]]) -> Observations:
     )
 
 
-def silent(rows: Sequence[tuple[int, int, int]], stop: int) -> Cells:
-    """Give the cells of draws numbered below `stop` that ended without an answer."""
-    chosen = [(row, col) for number, row, col in rows if number < stop]
+def silent(segment: Segment, rows: Sequence[tuple[int, int, int]], stop: int) -> Cells:
+    """Give the askable cells of draws numbered below `stop` that ended without an answer."""
+    mask = np.zeros(segment.shape, dtype=np.bool_) if segment.mask is None else segment.mask
+    chosen = [(row, col) for number, row, col in rows if number < stop and not mask[row, col]]
     cells = np.array(chosen, dtype=np.int64).reshape(-1, 2)
     return cells[:, 0], cells[:, 1]
 
 
 def of_segment(look: Look, segment: Segment, place: int, stop: int) -> tuple[Observations, Cells]:
     """Give a segment's answers, and the cells of its draws below `stop` that have none."""
-    return observed(segment, look.answered(place)), silent(look.silent(place), stop)
+    return observed(segment, look.answered(place)), silent(segment, look.silent(place), stop)
 
 
 def _with_origins(numbers: Int64s, repeats: Int64s) -> Int64s:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from malocate.campaign import tickets
+from malocate.campaign import erasing, exporting, importing, tickets
+from malocate.campaign.amending import Amendment, CellsOf, Lines, prepared
 from malocate.campaign.planner import Planner, Result
 from malocate.campaign.presence import Presence, places_of
+from malocate.campaign.reporting import Report, report_of
 from malocate.campaign.status import Status, status_of
-from malocate.campaign.stepping import Caveats
 from malocate.campaign.tickets import Stub, Ticket, ticket_of
 from malocate.campaign.trays import on_tray
+from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
+from malocate.problem import Segment
 from malocate.problem.settings import check_count, check_positive
+from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Held, Lent, Outcome, Store
+
+if TYPE_CHECKING:
+    import pandas
 
 LEASE = 3600.0
 """Seconds for which a ticket is lent, unless somebody says otherwise."""
@@ -59,6 +67,7 @@ class Campaign:
     ) -> None:
         self.store, self.id, self.name = store, held.id, held.name
         self._secret, self._clock = held.secret, clock
+        self._version = -1
         self._read(held)
         self._planner = Planner(store, held.id, clock, map_of=map_of)
 
@@ -135,7 +144,7 @@ class Campaign:
         if idle and not self._worker_is_there() and self.plan() == "planned":
             lent = self._lend(most, who, lease, segment, rows)
         if lent.version != self._version:
-            self._read(self.store.held(self.id))
+            self._refresh()
         drawn = [*lent.before, *lent.fresh]
         given = [ticket_of(self._design, self._secret, each) for each in drawn]
         return on_tray(given, drawn[0].number) if rows is not None and given else given
@@ -228,9 +237,101 @@ class Campaign:
     def status(self) -> Status:
         """Say how the campaign stands."""
         held = self.store.held(self.id)
-        if held.version != self._version:
-            self._read(held)
+        self._read(held)
         return status_of(self._design, held, self.store.counts(self.id), self._clock())
+
+    def report(self) -> Report:
+        """Tell what was asked, how sure one can be, and what all of it rests on."""
+        status = self.status()
+        self.store.seal(self.id)
+        rounds = self.store.rounds(self.id, after=status.round - 1)
+        why = json.loads(rounds[0][2]).get("why", "") if rounds and status.round else ""
+        with self.store.looking(self.id) as look:
+            digest = look.digest
+        return report_of(self._design, status, self.findings(), why, digest)
+
+    def findings(self) -> list[Finding | None]:
+        """Give what each segment's last look found: its completion and its band."""
+        self._refresh()
+        return self._planner.findings(self._design)
+
+    def export(self, what: str) -> pandas.DataFrame:
+        """Give "answers", "completions", "bands", "decisions" or the "log" as a frame."""
+        self._refresh()
+        return exporting.export(what, self.store, self.id, self._design, self.findings)
+
+    def import_answers(
+        self, frame: pandas.DataFrame, *, uniform: bool = False, who: str = ""
+    ) -> int:
+        """Bring answers along from before the campaign; give how many.
+
+        The frame has the columns row, column, value (and segment, where there are several), by
+        label. They cost nothing of the budget. Only if `uniform` declares that every askable
+        cell had the same chance can bands that rest on them be called certified.
+        """
+        self._refresh()
+        found = importing.read_frame(self._design, frame)
+        with self.store.looking(self.id) as look:
+            drawn, caveats, events = importing.prepared(look, found, self._design, uniform, who)
+        if drawn:
+            self.store.bring(self.id, drawn, caveats.text(), events, now=self._clock())
+        return len(drawn)
+
+    def amend(
+        self,
+        *,
+        why: str,
+        who: str = "",
+        budget: float | None = None,
+        epsilon: float | None = None,
+        rmse: float | Mapping[str, float] | None = None,
+        segments: Sequence[Segment] = (),
+        rows: Lines | None = None,
+        columns: Lines | None = None,
+        mask: CellsOf | None = None,
+    ) -> None:
+        """Change the design while it runs; the change and its reason are logged.
+
+        - `budget`, `epsilon`, `rmse`: new limits and goals. A campaign that has ended goes on.
+        - `segments`: more segments.
+        - `rows`, `columns`: more lines of segments, by name: ``{"north": ["Dee", "Eve"]}``.
+        - `mask`: cells not to be asked any more: ``{"north": [("Al", "red")]}``.
+
+        Where cells or segments change, bands are called approximate from then on, and say why.
+        """
+        change = Amendment(
+            budget, epsilon, rmse, tuple(segments), rows or {}, columns or {}, mask or {}
+        )
+        held = self.store.held(self.id)
+        if held.state == "finished":
+            raise Conflict(f"Campaign {self.name!r} is finished ({held.why}); begin a new one.")
+        findings = self._planner.findings(Design.from_toml(held.design))
+        with self.store.looking(self.id) as look:
+            amended = prepared(look, change, findings, why, who)
+        if not self.store.amend(self.id, amended, now=self._clock()):
+            raise Conflict("The design was amended by somebody else at the same time; try again.")
+        self._refresh()
+
+    def erase(
+        self, *, who: str | None = None, segment: str | None = None, row: Hashable = None
+    ) -> int:
+        """Erase a person's data: all that `who` answered, or all about a row; count the answers.
+
+        The answers, and what the log says of them, are removed; the log's chain stays valid. What
+        was completed from them stays until the segment is next looked at. Decisions that rest on
+        them can no longer be checked by `verify`, which says so. An erased row is not asked again.
+        """
+        with self.store.looking(self.id) as look:
+            gone = erasing.prepared(look, who, segment, row)
+        self.store.erase(self.id, gone.erased, now=self._clock())
+        self._refresh()
+        if gone.mask:
+            self.amend(why="a row was erased", mask=gone.mask)
+        return len(gone.erased.draws)
+
+    def verify(self, progress: Progress = lambda *_: None) -> Verification:
+        """Check that every decision and band follows from the answers, by doing it all again."""
+        return verify(self.store, self.id, progress)
 
     def pause(self, why: str = "", *, who: str = "") -> None:
         """Lend nothing until `resume`; answers are still taken."""
@@ -254,8 +355,12 @@ class Campaign:
             self.store.turn(self.id, state, why, now=self._clock(), who=who)
 
     def _read(self, held: Held) -> None:
-        self._design, self._version = Design.from_toml(held.design), held.version
-        self._caveats = Caveats.read(held.caveats)
+        """Take over the design, if it is another one than before."""
+        if held.version != self._version:
+            self._design, self._version = Design.from_toml(held.design), held.version
+
+    def _refresh(self) -> None:
+        self._read(self.store.held(self.id))
 
     def _lend(
         self, most: int, who: str, lease: float, segment: str | None, rows: Rows | None
@@ -279,7 +384,7 @@ class Campaign:
     def _answer(self, ticket: str | Ticket, value: Any) -> Answer:
         stub = self._stub(ticket)
         if stub.segment >= len(self._design.segments):
-            self._read(self.store.held(self.id))
+            self._refresh()
         segment = self._design.segments[stub.segment]
         number = _number(value, f"The answer to ticket {_id(ticket)}")
         if segment.scale is not None and not segment.scale[0] <= number <= segment.scale[1]:
@@ -307,7 +412,7 @@ def _number(value: Any, what: str) -> float:
         raise InvalidType(f"{what} is {value!r}; it must be a number.")
     if not math.isfinite(value):
         raise InvalidInput(f"{what} is {value!r}; it must be finite.")
-    return float(value)
+    return float(value) + 0.0  # SQLite keeps no sign of nought
 
 
 def _id(ticket: str | Ticket) -> str:

@@ -56,7 +56,7 @@ def unpack(body: bytes, design: Design, place: int) -> Finding:
     told, files = _split(body)
     segment = design.segments[place]
     loaded = [Completion.load(io.BytesIO(each)) for each in files]
-    parts = [replace(each, labels=segment.labels) for each in loaded]
+    parts = [_labelled(each, segment) for each in loaded]
     bands = {name: _band(each, parts, design, segment) for name, each in told["bands"].items()}
     return Finding(
         asked=told["asked"],
@@ -69,6 +69,11 @@ def unpack(body: bytes, design: Design, place: int) -> Finding:
         scatter=float(told["scatter"]),
         trail=tuple((int(asked), float(upper)) for asked, upper in told["trail"]),
     )
+
+
+def _labelled(done: Completion, segment: Segment) -> Completion:
+    """Give the segment's labels to a completion, unless rows or columns were added since."""
+    return replace(done, labels=segment.labels) if done.shape == segment.shape else done
 
 
 def _said(band: Band | None, parts: list[Completion]) -> dict[str, Any] | None:

@@ -98,7 +98,8 @@ class Planner:
         if not done:
             return "elsewhere"
         self._latest = (planned.number, stage.version), step.findings
-        self._store.seal(self._campaign)
+        while self._store.seal(self._campaign):
+            pass
         return "ended" if isinstance(step.next, Stop) else "planned"
 
     def _stage(self, held: Held) -> Stage:

@@ -20,7 +20,7 @@ class SegmentStatus:
 
     `planned` counts all draws of rounds that have begun; of these, `open` wait for somebody,
     `lent` are out, and the others are settled. `late` answers are among the `answered`; `expired`
-    counts leases that ran out.
+    counts leases that ran out. `imported` answers were there before the campaign.
     """
 
     name: str
@@ -33,6 +33,7 @@ class SegmentStatus:
     given_up: int
     erased: int
     expired: int
+    imported: int
     estimate: float
     upper: float
     label: str
@@ -142,7 +143,7 @@ def _segment(name: str, counts: Sequence[Count], looked: dict[str, Any]) -> Segm
     found = looked.get(name, {})
     return SegmentStatus(
         name=name,
-        planned=sum(each.draws for each in counts),
+        planned=sum(each.draws for each in counts if each.state != "imported"),
         open=of("open"),
         lent=of("lent"),
         answered=of("answered"),
@@ -151,6 +152,7 @@ def _segment(name: str, counts: Sequence[Count], looked: dict[str, Any]) -> Segm
         given_up=of("given up"),
         erased=of("erased"),
         expired=sum(each.expired for each in counts),
+        imported=of("imported"),
         estimate=float(found.get("estimate", math.inf)),
         upper=float(found.get("upper", math.inf)),
         label=found.get("label", "approximate"),

@@ -48,9 +48,13 @@ class Caveats:
         told = json.loads(text)
         return cls(told.get("since", {}), told.get("doubts", {}))
 
+    def to_plain(self) -> dict[str, Any]:
+        """Give them as a table."""
+        return {"since": self.since, "doubts": self.doubts}
+
     def text(self) -> str:
         """Give them as JSON."""
-        return json.dumps({"since": self.since, "doubts": self.doubts}, ensure_ascii=False)
+        return json.dumps(self.to_plain(), ensure_ascii=False)
 
 
 @dataclass(frozen=True)

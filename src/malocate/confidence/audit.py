@@ -21,6 +21,7 @@ from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.problem import Observations, checks
 from malocate.problem.arrays import Floats, Int32s, Int64s
+from malocate.problem.draws import BEFORE
 
 _FEWEST = 10  # draws below which nothing is judged
 _PARTS = 4  # of the order of asking
@@ -324,7 +325,8 @@ def _missing(observations: Observations) -> int:
     """Count the draw numbers between the lowest and the highest that have no answer."""
     if not len(observations) or isinstance(observations.numbering.compact, range):
         return 0
-    return observations.numbering.end - int(observations.draws.min()) - len(observations)
+    asked = observations.draws[observations.draws < BEFORE]
+    return int(asked.max() - asked.min()) + 1 - len(asked) if len(asked) else 0
 
 
 def _places(unanswered: Any, answered: Observations) -> tuple[Int32s, Int32s]:

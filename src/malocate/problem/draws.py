@@ -15,6 +15,9 @@ from malocate.errors import InvalidInput
 from malocate.problem.arrays import Index, Int32s, Int64s, frozen, restore
 from malocate.problem.checks import refuse_where, whole
 
+BEFORE = 1 << 40
+"""Draw numbers from here on are of answers that were there before anybody was asked."""
+
 _HIGHEST = 2**63 - 2  # so that the number after it is one, too
 
 

@@ -23,15 +23,13 @@ from malocate.design import Design
 from malocate.estimators.base import Completion
 from malocate.problem import Observations
 from malocate.problem.arrays import Int64s
+from malocate.problem.draws import BEFORE
 
 Cells = tuple[Int64s, Int64s]
 """Rows and columns."""
 
 TRAIL = 8
 """How many past looks a forecast goes by."""
-
-BEFORE = 1 << 40
-"""The number of the first answer that was there before the campaign."""
 
 
 @dataclass(frozen=True, eq=False)
