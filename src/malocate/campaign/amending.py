@@ -97,7 +97,7 @@ def prepared(
     changed = [place for place, (one, two) in each if changed_cells(one, two)]
     kept = carried_over(before, after, findings)
     planned, masked = _counted(look, after)
-    caveats = change.caveats(before, caveats, planned)
+    caveats = change.caveats(after, caveats, planned)
     state = "open" if look.held.state == "done" else look.held.state
     told = {"why": why, "who": who, "design": after.to_toml(), "state": state}
     return Amended(

@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -87,7 +87,7 @@ class Planner:
             body=json.dumps(told, ensure_ascii=False),
             standing=json.dumps(standing(stage, step), ensure_ascii=False),
             event=told | {"seen": position},
-            draws=draws_of(stage, batches, first),
+            draws=draws_of(stage, batches, first, self._cells_asked),
             memories={each.place: _packed(step, each.place) for each in stage.batches},
         )
         now = self._clock()
@@ -118,6 +118,11 @@ class Planner:
             memory.unpack(kept[place], design, place) if place in kept else None
             for place in range(len(design.segments))
         ]
+
+    def _cells_asked(
+        self, segment: int, numbers: Sequence[int]
+    ) -> dict[int, tuple[int, int, float | None]]:
+        return self._store.cells(self._campaign, segment, numbers)
 
     def _claim(self, after: int) -> bool:
         now = self._clock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,9 +42,17 @@ class Presence:
     def redraw(self, candidates: Sequence[Drawn]) -> list[Cell]:
         """Move fresh draws to cells of the present rows; keep others that are there already.
 
-        A draw that repeats another, or that was lent before, keeps its cell.
+        A draw that repeats another goes where that one goes; one that was lent before stays.
         """
-        return [cell for drawn in candidates if (cell := self._cell(drawn)) is not None]
+        found: list[Cell] = []
+        moved: dict[tuple[int, int], Cell] = {}
+        for drawn in candidates:
+            origin = moved.get((drawn.segment, drawn.repeats))
+            cell = self._cell(drawn) if origin is None else replace(origin, id=drawn.id)
+            if cell is not None:
+                found.append(replace(cell, repeats=drawn.repeats))
+                moved[drawn.segment, drawn.number] = cell
+        return found
 
     def cell_of(self, segment: int, number: int) -> tuple[int, int, float]:
         """Give the row and column that a draw is moved to, and the chance that it had."""

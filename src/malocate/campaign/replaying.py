@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,26 @@ class Replayed:
     erased: int = 0
     unproven: int = 0
     gone: set[int] = field(default_factory=set)
+    next_draw: int = 0
+    numbered: dict[int, dict[int, int]] = field(default_factory=dict)
+    repeating: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    def add(self, drawn: Drawn) -> None:
+        """Add a draw, and note where to find it: by segment and number, and what it repeats."""
+        self.draws[drawn.id] = drawn
+        self.next_draw = max(self.next_draw, drawn.id + 1)
+        self.numbered.setdefault(drawn.segment, {})[drawn.number] = drawn.id
+        if drawn.repeats >= 0:
+            self.repeating.setdefault((drawn.segment, drawn.repeats), []).append(drawn.id)
+
+    def of_segment(self, place: int) -> list[Drawn]:
+        """Give the draws of a segment by their numbers."""
+        return [self.draws[draw] for _, draw in sorted(self.numbered.get(place, {}).items())]
+
+    def cells(self, place: int, numbers: Sequence[int]) -> dict[int, tuple[int, int, float | None]]:
+        """Give row, column and chance of a segment's draws by their numbers."""
+        found = [self.draws[self.numbered[place][number]] for number in numbers]
+        return {each.number: (each.row, each.col, each.probability) for each in found}
 
 
 class Replay:
@@ -111,8 +131,7 @@ class Replay:
         answers: dict[str, Observations] = {}
         unanswered: dict[str, Cells] = {}
         for batch in now.stage.batches:
-            own = [each for each in now.draws.values() if each.segment == batch.place]
-            own.sort(key=lambda each: each.number)
+            own = now.of_segment(batch.place)
             segment = now.stage.design.segments[batch.place]
             rows = [_answer(each) for each in own if each.state in COUNTING]
             lost = [(each.number, each.row, each.col) for each in own if each.state in _SILENT]
@@ -154,8 +173,8 @@ def _answer(drawn: Drawn) -> tuple[Any, ...]:
 
 
 def _begin(now: Replayed, batches: tuple[Batch, ...]) -> None:
-    first = max((each for each in now.draws if each >= 0), default=-1) + 1
-    now.draws |= {each.id: each for each in draws_of(now.stage, batches, first)}
+    for each in draws_of(now.stage, batches, now.next_draw, now.cells):
+        now.add(each)
 
 
 def _lent(now: Replayed, told: dict[str, Any]) -> None:
@@ -185,9 +204,9 @@ def _check_moves(now: Replayed, told: dict[str, Any]) -> None:
 
 def _take_along(now: Replayed, moved: Drawn) -> None:
     """Let the open replicates of a draw follow it to its new cell."""
-    for draw, each in now.draws.items():
-        same = each.segment == moved.segment and each.repeats == moved.number
-        if same and each.state == "open":
+    for draw in now.repeating.get((moved.segment, moved.number), []):
+        each = now.draws[draw]
+        if each.state == "open":
             now.draws[draw] = replace(
                 each, row=moved.row, col=moved.col, probability=moved.probability
             )
@@ -242,7 +261,7 @@ def _turned(now: Replayed, told: dict[str, Any]) -> None:
 
 def _imported(now: Replayed, told: dict[str, Any]) -> None:
     for each in brought(told["segment"], told["row"], told["first"], told["answers"]):
-        now.draws[each.id] = each
+        now.add(each)
     now.stage = replace(now.stage, caveats=Caveats.read(json.dumps(told["caveats"])))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from malocate.design import Design
 from malocate.problem import Observations
@@ -104,26 +106,40 @@ def advance(
     return Step(findings, plan(design, findings))
 
 
-def draws_of(stage: Stage, batches: Sequence[Batch], first: int) -> list[Drawn]:
-    """Give the draws of the next round, numbered from `first`, its segments in turn."""
+CellsAsked = Callable[[int, Sequence[int]], Mapping[int, tuple[int, int, float | None]]]
+"""Gives the row, column and chance at which draws of a segment were asked, by their numbers."""
+
+
+def draws_of(
+    stage: Stage, batches: Sequence[Batch], first: int, cells_asked: CellsAsked
+) -> list[Drawn]:
+    """Give the draws of the next round, numbered from `first`, its segments in turn.
+
+    One that repeats a draw of an earlier round asks where that one was asked: it may have been
+    moved to who was present.
+    """
     found: list[tuple[float, Drawn]] = []
     for batch in batches:
         segment = stage.design.segments[batch.place]
         since = stage.caveats.since.get(segment.name, 0)
         asked = questions(stage.design, segment, batch.first, batch.stop, since)
+        earlier = asked.repeats[(asked.repeats >= 0) & (asked.repeats < batch.first)]
+        known = cells_asked(batch.place, np.unique(earlier).tolist()) if len(earlier) else {}
         columns = (asked.draws, asked.rows, asked.cols, asked.repeats)
         each = zip(*(column.tolist() for column in columns), strict=True)
         for place, (number, row, col, repeats) in enumerate(each):
             turn = (place + 0.5) / len(batch)
-            found.append((turn, _open(stage.number + 1, batch.place, number, row, col, repeats)))
+            at = known.get(repeats, (row, col, None))
+            found.append((turn, _open(stage.number + 1, batch.place, number, repeats, *at)))
     found.sort(key=lambda pair: (pair[0], pair[1].segment))
     return [_numbered(drawn, first + place) for place, (_, drawn) in enumerate(found)]
 
 
-def _open(number: int, segment: int, draw: int, row: int, col: int, repeats: int) -> Drawn:
-    return Drawn(
-        0, number, segment, draw, row, col, repeats, None, "open", 0, None, None, None, None, False
-    )
+def _open(
+    number: int, segment: int, draw: int, repeats: int, row: int, col: int, chance: float | None
+) -> Drawn:
+    place = (0, number, segment, draw, row, col, repeats, chance)
+    return Drawn(*place, "open", 0, None, None, None, None, False)
 
 
 def _numbered(drawn: Drawn, number: int) -> Drawn:

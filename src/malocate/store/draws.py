@@ -31,6 +31,9 @@ from malocate.store.schema import draws, extras
 
 MOST_EXPIRED = 5
 
+AT_ONCE = 500
+"""Numbers that one statement lists at most."""
+
 COUNTING = ("answered", "imported")
 """The states of draws whose answers count."""
 
@@ -84,7 +87,10 @@ _pending = (
     .where(_HERE, draws.c.state == "lent", draws.c.who == bindparam("asker"))
     .order_by(draws.c.id)
 )
-_any_due = select(exists(select(draws.c.id).where(_DUE)))
+ANY_DUE = exists(select(draws.c.id).where(_DUE))
+ANY_PENDING = exists(
+    select(draws.c.id).where(_HERE, draws.c.state == "lent", draws.c.who == bindparam("asker"))
+)
 _any_waiting = select(
     exists(select(draws.c.id).where(_HERE, draws.c.state == "open")),
     exists(select(draws.c.id).where(_HERE, draws.c.state == "lent")),
@@ -196,6 +202,11 @@ _silent = (
     )
     .order_by(draws.c.number)
 )
+_cells = select(draws.c.number, draws.c.row, draws.c.col, draws.c.probability).where(
+    _HERE,
+    draws.c.segment == bindparam("place"),
+    draws.c.number.in_(bindparam("numbers", expanding=True)),
+)
 _extra = select(extras.c.value).where(
     extras.c.campaign == bindparam("of"),
     extras.c.draw == bindparam("draw"),
@@ -222,8 +233,6 @@ def add(connection: Connection, campaign: int, fresh: Iterable[Drawn]) -> None:
 def reclaim(connection: Connection, campaign: int, now: float) -> list[tuple[int, int, str]]:
     """Take back what is lent beyond its deadline; give id, attempt and the state after that."""
     told = {"of": campaign, "now": now}
-    if not connection.execute(_any_due, told).scalar_one():
-        return []
     return [(row[0], row[1], row[2]) for row in connection.execute(_reclaim, told)]
 
 
@@ -354,3 +363,14 @@ def silent(connection: Connection, campaign: int, segment: int) -> list[tuple[in
     """Give number, row and column of a segment's draws that ended without an answer."""
     rows = connection.execute(_silent, {"of": campaign, "place": segment})
     return [(row[0], row[1], row[2]) for row in rows]
+
+
+def cells(
+    connection: Connection, campaign: int, segment: int, numbers: Sequence[int]
+) -> dict[int, tuple[int, int, float | None]]:
+    """Give row, column and chance of a segment's draws by their numbers."""
+    found: dict[int, tuple[int, int, float | None]] = {}
+    for first in range(0, len(numbers), AT_ONCE):
+        told = {"of": campaign, "place": segment, "numbers": numbers[first : first + AT_ONCE]}
+        found |= {row[0]: (row[1], row[2], row[3]) for row in connection.execute(_cells, told)}
+    return found

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from malocate.errors import Conflict, NotFound
-from malocate.store import changes, locks, log, migrations, telling
+from malocate.store import changes, functions, locks, log, migrations, telling
 from malocate.store import draws as drawing
 from malocate.store.draws import Drawn, Redraw
 from malocate.store.engines import Database
@@ -100,7 +100,9 @@ _turn = (
     .values(state=bindparam("to"), why=bindparam("because"), planner="", planner_until=0.0)
 )
 _stand = update(campaigns).where(_this).values(standing=bindparam("stands"))
-_state = select(campaigns.c.state, campaigns.c.version).where(_this)
+_asked = select(campaigns.c.state, campaigns.c.version, drawing.ANY_DUE, drawing.ANY_PENDING).where(
+    _this
+)
 _beat = update(campaigns).where(_this).values(worker_until=bindparam("until"))
 _memory = select(memories.c.segment, memories.c.body).where(memories.c.campaign == bindparam("of"))
 _forget = delete(memories).where(
@@ -217,11 +219,18 @@ class Store:
 
         A `note` goes into the log beside them.
         """
+        if self.database.has_functions and segments is None and redraw is None:
+            with self.database.in_one_go() as connection:
+                version, found = functions.lend(connection, campaign, most, who, now, until)
+            if found:
+                return Lent("open", version, [], found)
         with self._changing(campaign, alone=redraw is not None) as connection:
             locks.asking(connection, campaign, who)
-            state, version = connection.execute(_state, {"of": campaign}).one()
-            self._reclaim(connection, campaign, now)
-            before = drawing.pending(connection, campaign, who)[:most]
+            told = {"of": campaign, "now": now, "asker": who}
+            state, version, due, has_some = connection.execute(_asked, told).one()
+            if due:
+                self._reclaim(connection, campaign, now)
+            before = drawing.pending(connection, campaign, who)[:most] if has_some else []
             fresh: list[Drawn] = []
             room = most - len(before) if state == "open" else 0
             if room > 0 and redraw is not None:
@@ -237,6 +246,11 @@ class Store:
 
     def tell(self, campaign: int, answers: Sequence[Answer], *, now: float) -> list[Outcome]:
         """Record answers; say of each what became of it."""
+        if self.database.has_functions and len(answers) == 1:
+            with self.database.in_one_go() as connection:
+                outcome = functions.tell(connection, campaign, answers[0], now)
+            if outcome is not None:
+                return [outcome]
         with self._changing(campaign) as connection:
             return telling.tell(connection, campaign, answers, now)
 
@@ -312,6 +326,13 @@ class Store:
         """Count draws by segment, state and whether the answer was late."""
         with self.database.reading() as connection:
             return drawing.counts(connection, campaign)
+
+    def cells(
+        self, campaign: int, segment: int, numbers: Sequence[int]
+    ) -> dict[int, tuple[int, int, float | None]]:
+        """Give row, column and chance of a segment's draws by their numbers."""
+        with self.database.reading() as connection:
+            return drawing.cells(connection, campaign, segment, numbers)
 
     def claim(self, campaign: int, me: str, *, after: int, now: float, until: float) -> bool:
         """Take or keep the lease on planning what follows a round; tell whether it is ours."""
