@@ -7,14 +7,22 @@ commit is on the disk (`synchronous=FULL`). Readers never wait for writers.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import QueuePool
 
 from malocate.errors import InvalidInput, MissingDependency, StoreError
@@ -25,6 +33,7 @@ except ImportError:  # Windows, where SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
 
 BUSY_SECONDS = 30
+IDLE_SECONDS = 1.0
 
 
 def parsed(url: str) -> URL:
@@ -56,10 +65,16 @@ class Database:
         self.url = parsed(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        self._singly = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._lock = Path(f"{self.url.database}-lock") if self.is_sqlite and fcntl else None
 
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether it is a server with functions of its own."""
+        return not self.is_sqlite
 
     @property
     def exists(self) -> bool:
@@ -72,6 +87,12 @@ class Database:
         with self._told(), self._turn(), self.engine.connect() as connection, connection.begin():
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    @contextmanager
+    def in_one_go(self) -> Iterator[Connection]:
+        """Give a connection to a server on which every statement is a transaction of its own."""
+        with self._told(), self._singly.connect() as connection:
             yield connection
 
     @contextmanager
@@ -132,11 +153,28 @@ def _prepare(connection: Any, _: Any) -> None:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url)
     except (ImportError, NoSuchModuleError):
         raise MissingDependency(
             "A campaign on PostgreSQL needs psycopg; install malocate[campaign]."
         ) from None
+    event.listen(engine, "checkin", _laid_down)
+    event.listen(engine, "checkout", _picked_up)
+    return engine
+
+
+def _laid_down(_: Any, record: Any) -> None:
+    record.info["since"] = time.monotonic()
+
+
+def _picked_up(connection: Any, record: Any, _: Any) -> None:
+    """Replace a connection that broke while nobody used it; asking each time would cost a trip."""
+    if time.monotonic() - record.info.get("since", math.inf) > IDLE_SECONDS:
+        try:
+            connection.execute("SELECT 1")
+            connection.rollback()
+        except connection.OperationalError:
+            raise DisconnectionError from None
 
 
 _HINTS = {

@@ -87,7 +87,8 @@ _redact = (
 
 def append(connection: Connection, campaign: int, at: float, kind: str, *bodies: Any) -> None:
     """Write one event for each body, salted."""
-    rows = [{"campaign": campaign, "at": at, "kind": kind, "body": _text(body)} for body in bodies]
+    common = {"campaign": campaign, "at": at, "kind": kind}
+    rows = [common | {"body": text_of(body)} for body in bodies]
     if rows:
         connection.execute(_append, rows if len(rows) > 1 else rows[0])
 
@@ -193,6 +194,7 @@ def _end_of_chain(connection: Connection, campaign: int) -> tuple[int, int, byte
     return (0, 0, START) if found is None else (found[0], found[1], bytes(found[2]))
 
 
-def _text(body: Any) -> str:
+def text_of(body: Mapping[str, Any]) -> str:
+    """Give a body as it is written: JSON, salted."""
     salted = {**body, "salt": secrets.token_hex(6)}
     return json.dumps(salted, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

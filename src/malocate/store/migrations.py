@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from malocate.errors import StoreError
+from malocate.store import functions
 from malocate.store.schema import about, metadata
 
 
@@ -20,7 +21,12 @@ def _first(connection: Connection) -> None:
     connection.execute(insert(about).values(name="schema", value="0"))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+def _second(connection: Connection) -> None:
+    """Version 2: the usual ask and tell as functions of a server."""
+    functions.make(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
 
 
 def version_of(connection: Connection) -> int:

@@ -219,7 +219,8 @@ class Store:
 
         A `note` goes into the log beside them.
         """
-        if self.database.has_functions and segments is None and redraw is None:
+        usual = segments is None and redraw is None and note is None
+        if usual and self.database.has_functions:
             with self.database.in_one_go() as connection:
                 version, found = functions.lend(connection, campaign, most, who, now, until)
             if found:

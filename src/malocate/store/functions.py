@@ -1,0 +1,120 @@
+"""The usual ask and the usual tell on a server, each in one round trip.
+
+Two functions on the server do what `Store.lend` and `Store.tell` do in the case that is by far the
+most frequent: somebody without a ticket asks, and nothing has run out; or an answer is the first
+on the ticket that is out. In any other case they change nothing and give nothing, and the way for
+all cases is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+from sqlalchemy.dialects import postgresql
+
+from malocate.store import log
+from malocate.store.draws import Drawn
+from malocate.store.schema import draws
+from malocate.store.telling import Answer, Outcome
+
+_NAMES = tuple(Drawn.__dataclass_fields__)
+_GIVEN = ", ".join(
+    f"given_{name} {draws.c[name].type.compile(dialect=postgresql.dialect())}"  # type: ignore[no-untyped-call]
+    for name in _NAMES
+)
+_COLUMNS = ", ".join(f'lent."{name}"' for name in _NAMES)
+
+LEND = f"""
+CREATE FUNCTION malocate_lend(
+    of_campaign bigint, most integer, asker text, asked_at double precision,
+    lent_until double precision, said text, more text
+) RETURNS TABLE (given_version integer, {_GIVEN}) LANGUAGE plpgsql AS $$
+DECLARE
+    current_version integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(of_campaign);
+    PERFORM pg_advisory_xact_lock(of_campaign::integer, hashtext(asker));
+    SELECT version INTO current_version FROM campaigns WHERE id = of_campaign AND state = 'open';
+    IF NOT FOUND
+        OR EXISTS (SELECT FROM draws
+            WHERE campaign = of_campaign AND state = 'lent' AND who = asker)
+        OR EXISTS (SELECT FROM draws
+            WHERE campaign = of_campaign AND state = 'lent' AND deadline < asked_at)
+    THEN RETURN; END IF;
+    RETURN QUERY
+    WITH lent AS (
+        UPDATE draws
+        SET state = 'lent', attempt = attempt + 1, who = asker, deadline = lent_until
+        WHERE campaign = of_campaign AND id = ANY (ARRAY(
+            SELECT id FROM draws WHERE campaign = of_campaign AND state = 'open'
+            ORDER BY id LIMIT most FOR UPDATE SKIP LOCKED))
+        RETURNING *
+    ), noted AS (
+        INSERT INTO log (campaign, at, kind, body)
+        SELECT of_campaign, asked_at, 'lent',
+            said || string_agg('[' || id || ',' || attempt || ']', ',' ORDER BY id) || more
+        FROM lent HAVING count(*) > 0
+    )
+    SELECT current_version, {_COLUMNS} FROM lent ORDER BY lent.id;
+END $$
+"""  # noqa: S608  # the names are those of our own columns
+
+TELL = """
+CREATE FUNCTION malocate_tell(
+    of_campaign bigint, draw bigint, ticket integer, answer double precision,
+    told_at double precision, said text, more text
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    asker text;
+    is_late boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(of_campaign);
+    UPDATE draws
+    SET state = 'answered', value = answer, told = told_at, told_attempt = ticket,
+        late = told_at > deadline, deadline = NULL
+    WHERE campaign = of_campaign AND id = draw AND state = 'lent' AND attempt = ticket
+    RETURNING who, late INTO asker, is_late;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    INSERT INTO log (campaign, at, kind, body)
+    VALUES (of_campaign, told_at, 'told', said || ',"who":' || to_json(asker)
+        || CASE WHEN is_late THEN ',"late":true' ELSE '' END || more);
+    RETURN CASE WHEN is_late THEN 'late' ELSE 'answered' END;
+END $$
+"""
+
+_lend = text("SELECT * FROM malocate_lend(:of, :most, :asker, :now, :until, :said, :more)")
+_tell = text("SELECT malocate_tell(:of, :draw, :try, :answer, :now, :said, :more)")
+
+
+def make(connection: Connection) -> None:
+    """Make both functions, where they can be."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(LEND)
+        connection.exec_driver_sql(TELL)
+
+
+def lend(
+    connection: Connection, campaign: int, most: int, who: str, now: float, until: float
+) -> tuple[int, list[Drawn]]:
+    """Lend draws to somebody without any; give the design's version, and nothing if unusual."""
+    body = log.text_of({"who": who, "until": until, "draws": []})
+    said, _, more = body.rpartition("]")
+    told = {"of": campaign, "most": most, "asker": who, "now": now, "until": until}
+    rows = connection.execute(_lend, told | {"said": said, "more": f"]{more}"}).all()
+    return (rows[0][0] if rows else 0), [Drawn(*row[1:]) for row in rows]
+
+
+def tell(connection: Connection, campaign: int, answer: Answer, now: float) -> Outcome | None:
+    """Record the first answer on a ticket that is out; give nothing if it is not that."""
+    body = log.text_of({"draw": answer.draw, "try": answer.attempt, "value": answer.value})
+    said, mark, more = body.rpartition(',"salt"')
+    told: dict[str, Any] = {
+        "of": campaign,
+        "draw": answer.draw,
+        "try": answer.attempt,
+        "answer": answer.value,
+    }
+    told |= {"now": now, "said": said, "more": mark + more}
+    outcome: Outcome | None = connection.execute(_tell, told).scalar_one()
+    return outcome
