@@ -8,16 +8,20 @@ import typer
 from typer.core import TyperGroup
 
 import malocate
+from malocate.cli import campaign
 from malocate.cli.demo import demo
 from malocate.cli.reproduce import reproduce
 from malocate.cli.simulate import simulate
-from malocate.errors import MalocateError
+from malocate.errors import MalocateError, StoreError
 
 __all__ = ["app"]
 
 
 class OneLineErrors(TyperGroup):
-    """Commands that end an error of ours in one line and exit code 2, and Ctrl-C with 130."""
+    """Commands that end an error of ours in one line and exit code 2, and Ctrl-C with 130.
+
+    Trouble with a database ends with 3: what was refused stays refused, this may be tried again.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -25,8 +29,8 @@ class OneLineErrors(TyperGroup):
             return super().invoke(ctx)
         except MalocateError as error:
             typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from error
-        except KeyboardInterrupt as stopped:
+            raise typer.Exit(3 if isinstance(error, StoreError) else 2) from error
+        except (KeyboardInterrupt, typer.Abort) as stopped:
             typer.echo("Stopped.", err=True)
             raise typer.Exit(130) from stopped
 
@@ -34,6 +38,7 @@ class OneLineErrors(TyperGroup):
 app = typer.Typer(
     cls=OneLineErrors,
     help="Spend a survey budget where it teaches you most.",
+    epilog=campaign.CODES,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -61,3 +66,4 @@ app.command(epilog="Example:  malocate simulate tasting.toml --rank 2 --rank nor
     simulate
 )
 app.command(epilog="Example:  malocate reproduce 1 --runs 3 --recipe best --out trial")(reproduce)
+campaign.add_to(app)

@@ -69,6 +69,18 @@ def progress(total: float, unit: str = "asked") -> Iterator[Callable[[str, float
         yield show
 
 
+@contextmanager
+def spinning(words: str) -> Iterator[None]:
+    """Show that something goes on, on the standard error, while it is a terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        bar.add_task(words, total=None)
+        yield
+
+
 def say(words: str, style: str = "") -> None:
     """Print words as they are: brackets in a name are no markup; a path is not broken."""
     Console().print(Text(words, style=style), soft_wrap=True)
