@@ -72,5 +72,5 @@ def _instead(text: str, known: list[str]) -> str:
     near = get_close_matches(text, known, n=1)
     if near:
         return f"is {near[0]!r} meant?"
-    few = ", ".join(known[:5])
-    return f"there is {few}{', …' if len(known) > 5 else ''}."
+    more = f" and {len(known) - 5:,} more" if len(known) > 5 else ""
+    return f"there is {', '.join(known[:5])}{more}."
