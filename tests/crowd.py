@@ -22,6 +22,7 @@ from typing import Any
 from sqlalchemy import Engine, Pool, event
 
 from malocate import Batches, Campaign, Design, Segment, SoftImpute
+from malocate.campaign import planner
 from malocate.store import Store
 
 FASTER = 60.0
@@ -80,6 +81,14 @@ class Death:
 
 
 @dataclass(frozen=True)
+class DeathInFit:
+    """Kills the process when it has the lease on planning and is about to fit."""
+
+    def prepare(self) -> None:
+        planner.advance = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
 class Worker:
     """Asks and tells until the campaign is over, and notes what it was acknowledged."""
 
@@ -87,7 +96,7 @@ class Worker:
     acknowledged: Path
     who: str = "tablet"
     batch: int = 5
-    death: Death | None = None
+    death: Death | DeathInFit | None = None
     most: int | None = None
 
     def __call__(self) -> None:
@@ -148,6 +157,12 @@ def acknowledged(*files: Path) -> dict[tuple[str, int], float]:
             if outcome in ("answered", "late", "same"):
                 assert found.setdefault((segment, int(draw)), float(value)) == float(value)
     return found
+
+
+def lent(*files: Path) -> list[tuple[str, int]]:
+    """Give the draws that were lent, one for each ticket that somebody got."""
+    lines = [line.split() for file in files for line in file.read_text().splitlines()]
+    return [(line[1], int(line[2])) for line in lines if line[0] == "lent"]
 
 
 def kept(url: str) -> dict[tuple[str, int], float]:
