@@ -29,7 +29,7 @@ FASTER = 60.0
 """How many seconds pass on the campaign's clock in one: a dead planner is replaced in half one."""
 
 forked = multiprocessing.get_context("forkserver")
-forked.set_forkserver_preload(["crowd"])
+forked.set_forkserver_preload(["crowd_warm"])
 
 
 def clock() -> float:
@@ -121,7 +121,7 @@ class Worker:
                 if not tickets and campaign.status().state == "done":
                     return
                 if not tickets:
-                    time.sleep(0.01)
+                    time.sleep(0.05)
         finally:
             os.close(note)
 
