@@ -1,10 +1,11 @@
 """What the paper's experiments leave unsaid, and how much each of it decides.
 
-python benchmarks/silences.py [--runs 3]
+python benchmarks/silences.py [--runs 3] [--experiment 2]
 
-Experiment 1 with the recipe `paper`, one unsaid default changed at a time. Written to
-benchmarks/results/silences.csv: the maximum loss of MALocate(∞) over the oracle's and over
-uniform's, averaged over the run on a log scale, and both at the end.
+The experiments with the recipe `paper`, one unsaid default changed at a time. Written to
+benchmarks/results/silences.csv: the maximum loss of MALocate(∞) over the oracle's, uniform's and
+MALocate(1)'s, and the summed loss of MALocate(1) over uniform's, averaged over the run on a log
+scale, and the maximum loss at the end.
 """
 
 from __future__ import annotations
@@ -52,8 +53,7 @@ def rows_of(problem: Experiment, run: int, change: dict[str, Any]) -> Any:
 
     task = Task(problem.number, "paper", run, 0)
     sources, shared, frames = problem.sources(0), SharedFits(), []
-    for strategy in ("malocate-inf", "oracle", "uniform"):
-        assert strategy in STRATEGIES
+    for strategy in STRATEGIES:
         design = varied(design_of(problem, "paper", strategy, task.draws_seed), change)
         maps = {} if design.keep == "best" else {"map_of": shared.map_of}
         frame = simulate(design, sources, progress=False, **maps).frame()
@@ -62,12 +62,21 @@ def rows_of(problem: Experiment, run: int, change: dict[str, Any]) -> Any:
     return rows.assign(experiment=problem.number, recipe="paper", run=run)[COLUMNS]
 
 
-def summary(variant: str, rows: Any) -> dict[str, object]:
+RATIOS = (
+    ("over oracle", "malocate-inf", "oracle", "loss_inf"),
+    ("over uniform", "malocate-inf", "uniform", "loss_inf"),
+    ("over MALocate(1)", "malocate-inf", "malocate-1", "loss_inf"),
+    ("MALocate(1) over uniform", "malocate-1", "uniform", "loss_1"),
+)
+
+
+def summary(number: int, variant: str, rows: Any) -> dict[str, object]:
     curves = Curves(rows)
-    line: dict[str, object] = {"changed": variant, "runs": rows["run"].nunique()}
-    for rival in ("oracle", "uniform"):
-        mean, low, high = interval(curves.ratio("malocate-inf", rival, "loss_inf"))
-        line |= {f"over {rival}": mean, f"over {rival}, low": low, f"over {rival}, high": high}
+    line: dict[str, object] = {"experiment": number, "changed": variant}
+    line["runs"] = rows["run"].nunique()
+    for name, one, two, loss in RATIOS:
+        mean, low, high = interval(curves.ratio(one, two, loss))
+        line |= {name: mean, f"{name}, low": low, f"{name}, high": high}
     last = curves.of("malocate-inf", "loss_inf")[:, -1]
     return line | {"loss_inf at the end": float(np.mean(last))}
 
@@ -77,13 +86,16 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
-    runs = parser.parse_args().runs
-    problem, lines = experiment(1), []
-    for variant, change in VARIANTS.items():
-        rows = pandas.concat([rows_of(problem, run, change) for run in range(runs)])
-        lines.append(summary(variant, rows))
-        print(lines[-1], flush=True)
-    tables.write(tables.RESULTS / "silences.csv", lines)
+    parser.add_argument("--experiment", type=int, choices=(1, 2), action="append")
+    chosen = parser.parse_args()
+    path, numbers = tables.RESULTS / "silences.csv", chosen.experiment or [1, 2]
+    kept = [row for row in tables.read(path) if int(row.get("experiment", 0)) not in (0, *numbers)]
+    for number in numbers:
+        for variant, change in VARIANTS.items():
+            runs = [rows_of(experiment(number), run, change) for run in range(chosen.runs)]
+            kept.append(summary(number, variant, pandas.concat(runs)))
+            print(kept[-1], flush=True)
+    tables.write(path, sorted(kept, key=lambda row: int(row["experiment"])))
 
 
 if __name__ == "__main__":

@@ -33,19 +33,34 @@ def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, list[Found]
     only = design.segments[0].name
     segments = frame["segment"] if "segment" in wanted else [only] * len(frame)
     columns = (segments, *(frame[name] for name in names[1:]))
+    lines = list(zip(range(1, len(frame) + 1), *columns, strict=True))
     places = {segment.name: place for place, segment in enumerate(design.segments)}
-    tables = [_table(segment) for segment in design.segments]
     found: dict[int, list[Found]] = {}
-    for line, (segment, row, column, value) in enumerate(zip(*columns, strict=True), start=1):
-        if segment not in places:
-            raise InvalidInput(f"line {line}: there is no segment {segment!r}.")
-        place = places[segment]
-        try:
-            one = _answer(design.segments[place], tables[place], row, column, value)
-        except MalocateError as problem:
-            raise type(problem)(f"line {line}: {problem}") from None
-        found.setdefault(place, []).append(one)
+    for line in lines:
+        if line[1] not in places:
+            raise InvalidInput(f"line {line[0]}: there is no segment {line[1]!r}.")
+    for name, place in places.items():
+        own = [line for line in lines if line[1] == name]
+        if own:
+            found[place] = _checked(design.segments[place], own)
     return found
+
+
+def _checked(segment: Segment, lines: Sequence[Any]) -> list[Found]:
+    """Give a segment's answers; all are checked at once, and one by one only to name a bad one."""
+    table = _table(segment)
+    try:
+        found = [_placed(segment, table, *line[2:]) for line in lines]
+        segment.observations(*zip(*found, strict=True))
+    except MalocateError:
+        for line in lines:
+            try:
+                row, col, value = _placed(segment, table, *line[2:])
+                segment.observations([row], [col], [value])
+            except MalocateError as problem:
+                raise type(problem)(f"line {line[0]}: {problem}") from None
+        raise
+    return [(row, col, float(value)) for row, col, value in found]
 
 
 def prepared(
@@ -104,10 +119,10 @@ def _table(segment: Segment) -> Table:
     return rows, cols
 
 
-def _answer(segment: Segment, table: Table, row: Any, column: Any, value: Any) -> Found:
+def _placed(
+    segment: Segment, table: Table, row: Any, column: Any, value: Any
+) -> tuple[int, int, Any]:
     for name, label, side in (("row", row, table[0]), ("column", column, table[1])):
         if label not in side:
             raise InvalidInput(f"segment {segment.name!r} has no {name} {label!r}.")
-    place = table[0][row], table[1][column]
-    segment.observations([place[0]], [place[1]], [value])  # refuses what is no answer
-    return (*place, float(value))
+    return table[0][row], table[1][column], value
