@@ -33,29 +33,25 @@ def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, list[Found]
     only = design.segments[0].name
     segments = frame["segment"] if "segment" in wanted else [only] * len(frame)
     columns = (segments, *(frame[name] for name in names[1:]))
-    lines = list(zip(range(1, len(frame) + 1), *columns, strict=True))
     places = {segment.name: place for place, segment in enumerate(design.segments)}
-    found: dict[int, list[Found]] = {}
-    for line in lines:
-        if line[1] not in places:
-            raise InvalidInput(f"line {line[0]}: there is no segment {line[1]!r}.")
-    for name, place in places.items():
-        own = [line for line in lines if line[1] == name]
-        if own:
-            found[place] = _checked(design.segments[place], own)
-    return found
+    own: dict[int, list[Any]] = {}
+    for line, (segment, *answer) in enumerate(zip(*columns, strict=True), start=1):
+        if segment not in places:
+            raise InvalidInput(f"line {line}: there is no segment {segment!r}.")
+        own.setdefault(places[segment], []).append((line, *answer))
+    return {place: _checked(design.segments[place], lines) for place, lines in own.items()}
 
 
 def _checked(segment: Segment, lines: Sequence[Any]) -> list[Found]:
     """Give a segment's answers; all are checked at once, and one by one only to name a bad one."""
     table = _table(segment)
     try:
-        found = [_placed(segment, table, *line[2:]) for line in lines]
+        found = [_placed(segment, table, *line[1:]) for line in lines]
         segment.observations(*zip(*found, strict=True))
     except MalocateError:
         for line in lines:
             try:
-                row, col, value = _placed(segment, table, *line[2:])
+                row, col, value = _placed(segment, table, *line[1:])
                 segment.observations([row], [col], [value])
             except MalocateError as problem:
                 raise type(problem)(f"line {line[0]}: {problem}") from None
