@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import NullPool, create_engine, make_url
 
 _numbers = itertools.count()
 
@@ -53,7 +53,7 @@ def database(url: str) -> Iterator[str]:
     """Make a database of its own on a server, give its address, and drop it at the end."""
     name = f"malocate_{os.getpid()}_{next(_numbers)}"
     parts = make_url(url).set(drivername="postgresql+psycopg")
-    engine = create_engine(parts, isolation_level="AUTOCOMMIT")
+    engine = create_engine(parts, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     try:
         with engine.connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
