@@ -231,7 +231,7 @@ class Survey(RuleBasedStateMachine):
         assert found.keys() == self.draws.keys()
         for number, each in self.draws.items():
             kept = found[number]
-            assert (is_.state, is_.attempt, is_.deadline) == (
+            assert (kept.state, kept.attempt, kept.deadline) == (
                 each.state,
                 each.attempt,
                 each.deadline,
