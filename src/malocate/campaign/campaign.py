@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,21 +85,21 @@ class Campaign:
         text = design.to_toml()
         Design.from_toml(text)  # what cannot be read back must not begin
         store = Store.open(str(url), create=True)
-        held = store.create(name or _usual_name(store), text, now=time.time())
-        return cls(store, held, **settings)
+        with _closed_on_error(store):
+            held = store.create(name or _usual_name(store), text, now=time.time())
+            return cls(store, held, **settings)
 
     @classmethod
     def open(cls, url: str | Path, name: str | None = None, **settings: Any) -> Campaign:
         """Open a campaign; its name is needed where the database holds several."""
         store = Store.open(str(url))
-        names = store.names()
-        if name is None and len(names) != 1:
-            listed = ", ".join(names)
-            words = (
-                f"holds several campaigns: {listed}; say which" if names else "holds no campaign"
-            )
-            raise NotFound(f"{store} {words}.")
-        return cls(store, store.find(name or names[0]), **settings)
+        with _closed_on_error(store):
+            names = store.names()
+            if name is None and len(names) != 1:
+                listed = ", ".join(names)
+                several = f"holds several campaigns: {listed}; say which"
+                raise NotFound(f"{store} {several if names else 'holds no campaign'}.")
+            return cls(store, store.find(name or names[0]), **settings)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -394,6 +395,15 @@ class Campaign:
                 f"{segment.name!r} go from {low:g} to {high:g}."
             )
         return Answer(stub.draw, stub.attempt, number)
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
 
 
 def _checked_request(n: Any, who: Any, lease: Any, capacity: Any) -> int:

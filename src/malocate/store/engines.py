@@ -106,6 +106,12 @@ class Database:
                     connection.exec_driver_sql("BEGIN")
                 yield connection
 
+    def prepare(self) -> None:
+        """Let an SQLite file that is ours be read while it is written to; this stays with it."""
+        if self.is_sqlite:
+            with self._told(), self._turn(), self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
@@ -130,7 +136,8 @@ class Database:
         except SQLAlchemyError as problem:
             raise StoreError(f"{self}: {problem}") from problem
         except OSError as problem:
-            raise StoreError(f"{self}: {problem.strerror or problem}.") from problem
+            words = f"The file, or its folder, cannot be used ({problem.strerror or problem})"
+            raise StoreError(f"{self}: {words}; check its permissions.") from problem
 
 
 def _sqlite(url: URL) -> Engine:
@@ -143,7 +150,6 @@ def _prepare(connection: Any, _: Any) -> None:
     """Leave transactions to us, and make commits durable."""
     connection.isolation_level = None
     for pragma in (
-        "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
         f"busy_timeout={BUSY_SECONDS * 1000}",
@@ -179,12 +185,28 @@ def _picked_up(connection: Any, record: Any, _: Any) -> None:
 
 _HINTS = {
     "disk is full": "The disk is full; nothing of this step was written. Make room and repeat it",
+    "disk I/O error": "The disk refuses to be read or written, such as when it is full; nothing of "
+    "this step was written. Make it work and repeat the step",
     "readonly database": "The file, or its folder, cannot be written to; change its permissions",
     "unable to open": "The file cannot be opened; check its folder and its permissions",
     "not a database": "The file is no SQLite database; give another path",
     "malformed": "The file is damaged, such as by copying it while it was in use; "
     "restore a backup made by `malocate export` or SQLite's .backup",
     "password authentication failed": "The server refuses the user or the password; check both",
+    **dict.fromkeys(
+        (
+            "onnection refused",
+            "closed the connection",
+            "terminating connection",
+            "timed out",
+            "No such file or directory",
+            "translate host name",
+            "resolve host",
+        ),
+        "The server cannot be reached, or has stopped; see to it and repeat the step: what was "
+        "acknowledged is kept",
+    ),
+    "does not exist": "The server has no such database or user; make it, or check the address",
     "is locked": "Somebody else has locked the database for long; close other programs that use it",
 }
 

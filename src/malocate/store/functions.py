@@ -3,7 +3,8 @@
 Two functions on the server do what `Store.lend` and `Store.tell` do in the case that is by far the
 most frequent: somebody without a ticket asks, and nothing has run out; or an answer is the first
 on the ticket that is out. In any other case they change nothing and give nothing, and the way for
-all cases is taken.
+all cases is taken. What `malocate_lend` gives are the columns of `Drawn`: whoever changes these
+makes it anew in a migration.
 """
 
 from __future__ import annotations

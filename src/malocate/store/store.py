@@ -138,19 +138,11 @@ class Store:
     def open(cls, url: str, *, create: bool = False) -> Store:
         """Open a database, upgrading it where it is older; `create` makes one that is missing."""
         database = Database(url)
-        if not database.exists and not create:
-            raise NotFound(f"There is no database {database}; `malocate new` makes one.")
-        with database.reading() as connection:
-            version = migrations.version_of(connection)
-        if version < len(migrations.MIGRATIONS):
-            if version == 0 and not create:
-                raise NotFound(f"{database} holds no campaign; `malocate new` makes one.")
-            with database.writing() as connection:
-                locks.upgrading(connection)
-                migrations.upgrade(connection)
-        elif version > len(migrations.MIGRATIONS):
-            with database.reading() as connection:
-                migrations.upgrade(connection)
+        try:
+            _make_ready(database, create)
+        except BaseException:
+            database.close()
+            raise
         return cls(database)
 
     def __str__(self) -> str:
@@ -457,6 +449,21 @@ class Store:
             body = {"draws": listed, "given up": lost}
             log.append(connection, campaign, now, "expired", body)
         return len(over)
+
+
+def _make_ready(database: Database, create: bool) -> None:
+    """See that a database is ours and of this program's version, upgrading it where it is older."""
+    if not database.exists and not create:
+        raise NotFound(f"There is no database {database}; `malocate new` makes one.")
+    with database.reading() as connection:
+        version = migrations.version_of(connection)
+    if version == 0 and not create:
+        raise NotFound(f"{database} holds no campaign; `malocate new` makes one.")
+    if version != len(migrations.MIGRATIONS):
+        database.prepare()
+        with database.writing() as connection:
+            locks.upgrading(connection)
+            migrations.upgrade(connection)
 
 
 def _remember(connection: Connection, campaign: int, planned: Planned) -> None:
