@@ -87,7 +87,9 @@ def test_a_second_campaign_does_not_replace_the_first(run, tasting):
     result = run("new", "tasting.toml")
     assert result.exit_code == 2
     assert "tasting.db exists already; `malocate status tasting.db` says" in result.stderr
-    assert run("new", "tasting.toml", "--name", "again").exit_code == 0
+    again = run("new", "tasting.toml", "--name", "again")
+    assert again.exit_code == 0
+    assert "Next:  malocate ask tasting.db --name again -n 20 --who NAME" in again.stdout
     refused = run("status")
     assert refused.exit_code == 2
     assert "holds several campaigns: tasting, again; say which" in refused.stderr

@@ -22,6 +22,7 @@ NONE = "none"
 def interview() -> Path:
     """Ask what is to be surveyed, write it down as a design, and give the file."""
     say("A few questions; Enter takes what is in brackets, Ctrl-C stops and writes nothing.")
+    say("Rows and columns: a number, names with commas between, or a file with a name per line.")
     path = _asked("Name of the survey", "survey", _free_file)
     segments: list[Segment] = []
     while not segments or typer.confirm("Another segment?", default=False):
@@ -42,9 +43,8 @@ def _segment(taken: list[str]) -> Segment:
         return text
 
     name = _asked("Name of a segment (a region, panel or cohort)", "all", fresh)
-    how = "a number, names with commas between, or a file with a name on each line"
-    rows = _asked(f"Its rows, such as people: {how}", "50", side)
-    columns = _asked(f"Its columns, such as products: {how}", "20", side)
+    rows = _asked("Its rows, such as people", "50", side)
+    columns = _asked("Its columns, such as products", "20", side)
     scale = _asked("Lowest and highest answer, or none", "1 5", _scale)
     if isinstance(rows, int) and isinstance(columns, int):
         return Segment(name, (rows, columns), scale=scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,4 +79,5 @@ def _tell(campaign: Campaign, where: str, as_json: bool) -> None:
         f"budget {campaign.design.budget:,g}."
     )
     if "://" not in where:
-        say(f"Next:  malocate ask {where} -n 20 --who NAME")
+        which = f" --name {shlex.quote(campaign.name)}" if len(campaign.store.names()) > 1 else ""
+        say(f"Next:  malocate ask {shlex.quote(where)}{which} -n 20 --who NAME")

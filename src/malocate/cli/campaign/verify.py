@@ -8,6 +8,9 @@ from malocate.cli.campaign.finding import AsJson, Name, Where, opened
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import progress, say
 
+EVERY = 1_000
+"""Events between two steps of the bar."""
+
 
 def verify(where: Where = None, as_json: AsJson = False, name: Name = None) -> None:
     """Replay a campaign, and say whether every decision and band follows from the answers.
@@ -15,10 +18,11 @@ def verify(where: Where = None, as_json: AsJson = False, name: Name = None) -> N
     The chain of hashes is computed anew, the log is lived through again, and the tables are held
     against it. Exit code 1: something differs, and a line says where first.
     """
-    with opened(where, name) as campaign, progress(1.0, "checked") as show:
+    with opened(where, name) as campaign, progress(100.0, "%") as show:
 
         def seen(count: int, total: int) -> None:
-            show(f"{total:,} events", count / max(1, total))
+            if count % EVERY == 0 or count == total:
+                show("Replaying", 100 * count / max(1, total))
 
         found = campaign.verify(progress=seen)
     if as_json:
