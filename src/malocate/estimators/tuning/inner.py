@@ -33,7 +33,7 @@ JUDGES = 60
 ENOUGH_JUDGES = 400
 """Entries whose judgement decides what all the folds need to look at."""
 
-ENTRIES_WALKED, MOST = 40_000, 12
+ENTRIES_WALKED, MOST = 30_000, 8
 """The folds are about so many entries' worth, and so many at most: more for fewer entries,
 whose judgement is noisier and whose walks are cheaper."""
 
