@@ -183,6 +183,23 @@ def test_a_contradiction_is_refused_and_corrected_with_a_reason(run, tasting):
     assert corrected.stdout == "Corrected: it was 4, and is 3.\n"
 
 
+def test_what_became_of_every_line_is_told_to_machines(run, tasting, monkeypatch):
+    lines = asked(run, 3)
+    became = ["answered", "gone", "conflict"]
+    monkeypatch.setattr(
+        Campaign, "tell_many", lambda _, answers: [became[i] for i, _ in enumerate(answers)]
+    )
+    result = run("tell", "--file", "-", "--json", stdin=filled(lines))
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found["outcomes"] == {"answered": 1, "gone": 1, "conflict": 1}
+    assert [(each["line"], each["outcome"]) for each in found["refused"]] == [
+        (3, "gone"),
+        (4, "conflict"),
+    ]
+    assert f"line 3: ticket {lines[1]['ticket']} was erased.\n" in result.stderr
+
+
 def test_tickets_are_declined_released_and_renewed(run, tasting):
     first, second = asked(run, 2)
     assert run("decline", first["ticket"], "--reason", "allergic").exit_code == 0

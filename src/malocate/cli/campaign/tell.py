@@ -24,7 +24,9 @@ MEANINGS: dict[Outcome, str] = {
     "same": "told before; nothing was changed",
     "extra": "kept, but not counted: somebody else had answered that question meanwhile",
     "conflict": "NOT recorded: the ticket has another answer; `malocate correct` changes it",
+    "gone": "NOT recorded: the question was erased",
 }
+REFUSED: dict[Outcome, str] = {"conflict": "has another answer", "gone": "was erased"}
 _WORDS = typer.Argument(
     metavar="[CAMPAIGN] TICKET VALUE",
     show_default=False,
@@ -46,7 +48,8 @@ def tell(
     In a file, lines without a value are left out, and other columns do not matter: it may be what
     `malocate ask --csv` gave. A line that cannot be read is named, and nothing is recorded.
 
-    Exit code 1: some answers contradict earlier ones; those were not recorded, the others were.
+    Exit code 1: some answers contradict earlier ones, or their questions were erased; those were
+    not recorded, the others were.
     """
     if file is None:
         where, (ticket, text) = parted(words, "TICKET", "VALUE")
@@ -107,18 +110,22 @@ def _tell_one(ticket: str, outcome: Outcome, as_json: bool) -> None:
 
 def _tell_many(lines: Sequence[Line], outcomes: list[Outcome], empty: int, as_json: bool) -> None:
     counts = Counter(outcomes)
-    wrong = [line for line, got in zip(lines, outcomes, strict=True) if got == "conflict"]
+    pairs = zip(lines, outcomes, strict=True)
+    wrong = [(line, got) for line, got in pairs if got in REFUSED]
     if as_json:
-        conflicts = [{"line": line.number, "ticket": line.text("ticket")} for line in wrong]
-        print_json({"outcomes": counts, "empty": empty, "conflicts": conflicts})
+        refused = [
+            {"line": line.number, "ticket": line.text("ticket"), "outcome": got}
+            for line, got in wrong
+        ]
+        print_json({"outcomes": counts, "empty": empty, "refused": refused})
     else:
         for outcome, meaning in MEANINGS.items():
             if counts[outcome]:
                 say(f"{counts[outcome]:,} {outcome}: {meaning}")
         if empty or not lines:
             say(f"{empty:,} lines without a value were left out")
-    for line in wrong:
-        words = f"line {line.number}: ticket {line.text('ticket')} has another answer."
+    for line, got in wrong:
+        words = f"line {line.number}: ticket {line.text('ticket')} {REFUSED[got]}."
         typer.echo(words, err=True)
     if wrong:
         raise typer.Exit(1)
