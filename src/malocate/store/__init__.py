@@ -6,6 +6,7 @@ from malocate.store.log import Event, Seal
 from malocate.store.looking import Held, Look
 from malocate.store.store import Lent, Planned, Store
 from malocate.store.telling import Answer, Outcome
+from malocate.store.tokens import Token, Tokens
 
 __all__ = [
     "Amended",
@@ -21,4 +22,6 @@ __all__ = [
     "Planned",
     "Seal",
     "Store",
+    "Token",
+    "Tokens",
 ]

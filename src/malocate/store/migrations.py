@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from malocate.errors import StoreError
 from malocate.store import functions
-from malocate.store.schema import about, metadata
+from malocate.store.schema import about, metadata, tokens
 
 
 def _first(connection: Connection) -> None:
@@ -26,7 +26,12 @@ def _second(connection: Connection) -> None:
     functions.make(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
+def _third(connection: Connection) -> None:
+    """Version 3: tokens, for who comes over the web."""
+    tokens.create(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
 
 
 def version_of(connection: Connection) -> int:

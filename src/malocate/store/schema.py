@@ -165,3 +165,19 @@ blocks = Table(
     Column("digest", LargeBinary, nullable=False),
     PrimaryKeyConstraint("campaign", "number"),
 )
+
+later = MetaData()
+"""Tables that came after the first version; each is made by a migration of its own."""
+
+tokens = Table(
+    "tokens",
+    later,
+    Column("id", _key, primary_key=True, autoincrement=True),
+    Column("campaign", _key, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("role", String(8), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created", Float, nullable=False),
+    Column("revoked", Float),
+    UniqueConstraint("campaign", "name"),
+)
