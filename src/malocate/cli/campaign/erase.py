@@ -16,11 +16,11 @@ from malocate.errors import InvalidInput
 def erase(
     where: Where = None,
     who: Annotated[
-        str | None, typer.Option(help="Erase what was asked by this person or tablet.")
+        str | None, typer.Option(help="Erase what this asker was lent and told.")
     ] = None,
     segment: Annotated[str | None, typer.Option(help="The segment of the row.")] = None,
-    row: Annotated[str | None, typer.Option(help="Erase all answers of this row.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether I am sure.")] = False,
+    row: Annotated[str | None, typer.Option(help="Erase this row's answers and its name.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking first.")] = False,
     name: Name = None,
 ) -> None:
     """Erase a person's data: the answers of a row, or all that one asker was lent.
