@@ -316,6 +316,9 @@ def test_asking_leaves_planning_to_a_worker_until_it_stops(campaign, tmp_path, w
         assert worker.wait(60) == code
         assert b"Traceback" not in worker.stderr.read()
     assert not alive()
+    campaign.tell_many([(t, value_of(t)) for t in campaign.ask(999, who="ann")])
+    assert campaign.ask(1, who="ann")  # planned here, at once
+    assert campaign.status().round == 3
 
 
 def test_a_worker_outlives_a_database_that_goes_away(run, campaign, monkeypatch):
