@@ -16,18 +16,20 @@ import struct
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
+from malocate.store.bulk import write_events
 from malocate.store.schema import blocks, log
 
 START = bytes(32)
 SEALED_AT_ONCE = 50_000
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
-@dataclass(frozen=True)
-class Event:
+
+class Event(NamedTuple):
     """One line of the log; `body` is None once it was erased.
 
     A `digest` is there once the body was erased or rewritten: that of the body as it was.
@@ -56,10 +58,6 @@ class Seal:
     broken: str = ""
 
 
-_append = insert(log).values(
-    campaign=bindparam("campaign"), at=bindparam("at"), kind=bindparam("kind"),
-    body=bindparam("body"),
-)  # fmt: skip
 _after = (
     select(log.c.id, log.c.at, log.c.kind, log.c.body, log.c.digest)
     .where(log.c.campaign == bindparam("campaign"), log.c.id > bindparam("after"))
@@ -87,10 +85,8 @@ _redact = (
 
 def append(connection: Connection, campaign: int, at: float, kind: str, *bodies: Any) -> None:
     """Write one event for each body, salted."""
-    common = {"campaign": campaign, "at": at, "kind": kind}
-    rows = [common | {"body": text_of(body)} for body in bodies]
-    if rows:
-        connection.execute(_append, rows if len(rows) > 1 else rows[0])
+    if bodies:
+        write_events(connection, campaign, at, kind, [text_of(body) for body in bodies])
 
 
 def events(connection: Connection, campaign: int, after: int = 0) -> Generator[Event, None, None]:
@@ -98,8 +94,8 @@ def events(connection: Connection, campaign: int, after: int = 0) -> Generator[E
     told = {"campaign": campaign, "after": after}
     streamed = connection.execution_options(stream_results=True, yield_per=5_000)
     with streamed.execute(_after, told) as rows:
-        for row in rows:
-            yield Event(*row)
+        for some in rows.partitions():
+            yield from map(Event._make, some)
 
 
 def newest(connection: Connection, campaign: int) -> int:
@@ -171,9 +167,8 @@ def chained(before: bytes, inside: Sequence[Event]) -> bytes:
     """Give a block's digest from that of the block before it."""
     digest = hashlib.blake2b(before, digest_size=32)
     for each in inside:
-        digest.update(struct.pack("<qd", each.id, each.at))
-        digest.update(each.kind.encode())
-        digest.update(body_digest(each))
+        said = struct.pack("<qd", each.id, each.at) + each.kind.encode() + body_digest(each)
+        digest.update(said)
     return digest.digest()
 
 
@@ -196,5 +191,4 @@ def _end_of_chain(connection: Connection, campaign: int) -> tuple[int, int, byte
 
 def text_of(body: Mapping[str, Any]) -> str:
     """Give a body as it is written: JSON, salted."""
-    salted = {**body, "salt": secrets.token_hex(6)}
-    return json.dumps(salted, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode({**body, "salt": secrets.token_hex(6)})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
-from sqlalchemy import null as sql_null
+from sqlalchemy import Connection, bindparam, select
 
 from malocate.store import log
-from malocate.store.draws import Drawn, keep_extra
+from malocate.store.bulk import Given, write_answers
+from malocate.store.draws import keep_extra
 from malocate.store.schema import draws
 
 Outcome = Literal["answered", "late", "same", "extra", "conflict", "gone"]
@@ -27,26 +27,26 @@ class Answer:
     value: float
 
 
+class Standing(NamedTuple):
+    """A draw as far as an answer to it is concerned."""
+
+    id: int
+    state: str
+    attempt: int
+    who: str | None
+    deadline: float | None
+    value: float | None
+    told_attempt: int | None
+
+
 _these = (
-    select(*(draws.c[name] for name in Drawn.__dataclass_fields__))
+    select(*(draws.c[name] for name in Standing._fields))
     .where(
         draws.c.campaign == bindparam("of"),
         draws.c.id.in_(bindparam("ids", expanding=True)),
     )
     .order_by(draws.c.id)
     .with_for_update()
-)
-_write = (
-    update(draws)
-    .where(draws.c.campaign == bindparam("of"), draws.c.id == bindparam("draw"))
-    .values(
-        state="answered",
-        value=bindparam("answer"),
-        told=bindparam("now"),
-        told_attempt=bindparam("try"),
-        late=bindparam("is_late"),
-        deadline=sql_null(),
-    )
 )
 
 
@@ -56,22 +56,19 @@ def tell(
     """Record answers, and say of each what became of it; what changes nothing is not written."""
     ids = sorted({answer.draw for answer in answers})
     found = connection.execute(_these, {"of": campaign, "ids": ids})
-    standing = {row[0]: Drawn(*row) for row in found}
+    standing = {row[0]: Standing(*row) for row in found}
     outcomes: list[Outcome] = []
-    written: list[dict[str, Any]] = []
+    written: list[Given] = []
     for answer in answers:
         outcome = _outcome(connection, campaign, answer, standing.get(answer.draw), now)
         outcomes.append(outcome)
         if outcome in ("answered", "late"):
-            written.append(_row(campaign, answer, now, outcome == "late"))
-            standing[answer.draw] = replace(
-                standing[answer.draw],
-                state="answered",
-                value=answer.value,
-                told_attempt=answer.attempt,
+            written.append(Given(answer.draw, answer.attempt, answer.value, outcome == "late"))
+            standing[answer.draw] = standing[answer.draw]._replace(
+                state="answered", value=answer.value, told_attempt=answer.attempt
             )
     if written:
-        connection.execute(_write, written if len(written) > 1 else written[0])
+        write_answers(connection, campaign, now, written)
     for kind in ("told", "extra", "conflict"):
         pairs = zip(answers, outcomes, strict=True)
         bodies = [
@@ -82,7 +79,7 @@ def tell(
 
 
 def _outcome(
-    connection: Connection, campaign: int, answer: Answer, drawn: Drawn | None, now: float
+    connection: Connection, campaign: int, answer: Answer, drawn: Standing | None, now: float
 ) -> Outcome:
     if drawn is None or drawn.state == "erased" or not 0 < answer.attempt <= drawn.attempt:
         return "gone"
@@ -98,16 +95,11 @@ def _outcome(
     return "same" if before == answer.value else "conflict"
 
 
-def _row(campaign: int, answer: Answer, now: float, late: bool) -> dict[str, Any]:
-    told = {"of": campaign, "draw": answer.draw, "try": answer.attempt, "now": now}
-    return told | {"answer": answer.value, "is_late": late}
-
-
 def _kind(outcome: Outcome) -> str:
     return "told" if outcome in ("answered", "late") else outcome
 
 
-def _body(answer: Answer, outcome: Outcome, drawn: Drawn) -> dict[str, Any]:
+def _body(answer: Answer, outcome: Outcome, drawn: Standing) -> dict[str, Any]:
     body: dict[str, Any] = {"draw": answer.draw, "try": answer.attempt, "value": answer.value}
     if drawn.who is not None and drawn.attempt == answer.attempt:
         body["who"] = drawn.who
