@@ -61,7 +61,7 @@ class Death:
     after: str = ""
 
     def prepare(self) -> None:
-        """Count before and after each statement, before each commit and after each transaction."""
+        """Count before and after each statement, commit and transaction."""
         seen = {"begun": not self.after, "count": 0}
 
         def boundary(*found: Any) -> None:
@@ -75,6 +75,7 @@ class Death:
             (Engine, "before_cursor_execute"),
             (Engine, "after_cursor_execute"),
             (Engine, "commit"),
+            (Pool, "checkout"),
             (Pool, "checkin"),
         ):
             event.listen(target, name, lambda *found: boundary(*found))  # noqa: PLW0108  # any arguments

@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Database:
         self.url = parsed(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
-        self._singly = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._refusal: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         self._lock = Path(f"{self.url.database}-lock") if self.is_sqlite and fcntl else None
 
     def __str__(self) -> str:
@@ -90,10 +90,20 @@ class Database:
             yield connection
 
     @contextmanager
-    def in_one_go(self) -> Iterator[Connection]:
-        """Give a connection to a server on which every statement is a transaction of its own."""
-        with self._told(), self._singly.connect() as connection:
-            yield connection
+    def in_one_go(self) -> Iterator[Any]:
+        """Give psycopg's connection, on which every statement is a transaction of its own.
+
+        What SQLAlchemy does around a statement would take longer than the statement.
+        """
+        with self._told(), closing(self.engine.raw_connection()) as pooled:
+            connection: Any = pooled.driver_connection
+            try:
+                connection.autocommit = True
+                yield connection
+                connection.autocommit = False
+            except BaseException:
+                pooled.invalidate()
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -132,7 +142,9 @@ class Database:
         try:
             yield
         except DBAPIError as problem:
-            raise StoreError(f"{self}: {_sentence(problem)}") from problem
+            raise StoreError(f"{self}: {_sentence(str(problem.orig))}") from problem
+        except self._refusal as problem:
+            raise StoreError(f"{self}: {_sentence(str(problem))}") from problem
         except SQLAlchemyError as problem:
             raise StoreError(f"{self}: {problem}") from problem
         except OSError as problem:
@@ -191,7 +203,7 @@ _HINTS = {
     "unable to open": "The file cannot be opened; check its folder and its permissions",
     "not a database": "The file is no SQLite database; give another path",
     "malformed": "The file is damaged, such as by copying it while it was in use; "
-    "restore a backup made by `malocate export` or SQLite's .backup",
+    "restore a backup made by SQLite's .backup",
     "password authentication failed": "The server refuses the user or the password; check both",
     **dict.fromkeys(
         (
@@ -211,9 +223,9 @@ _HINTS = {
 }
 
 
-def _sentence(problem: DBAPIError) -> str:
-    said = str(problem.orig).strip().splitlines()[0] if str(problem.orig).strip() else "no answer"
+def _sentence(problem: str) -> str:
+    said = problem.strip().splitlines()[0] if problem.strip() else "no answer"
     for part, hint in _HINTS.items():
-        if part in str(problem.orig):
+        if part in problem:
             return f"{hint} ({said})."
     return f"{said.rstrip('.')}."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
 from malocate.store import log
@@ -84,8 +84,8 @@ BEGIN
 END $$
 """
 
-_lend = text("SELECT * FROM malocate_lend(:of, :most, :asker, :now, :until, :said, :more)")
-_tell = text("SELECT malocate_tell(:of, :draw, :try, :answer, :now, :said, :more)")
+_lend = "SELECT * FROM malocate_lend(%s, %s, %s, %s, %s, %s, %s)"
+_tell = "SELECT malocate_tell(%s, %s, %s, %s, %s, %s, %s)"
 
 
 def make(connection: Connection) -> None:
@@ -96,26 +96,20 @@ def make(connection: Connection) -> None:
 
 
 def lend(
-    connection: Connection, campaign: int, most: int, who: str, now: float, until: float
+    connection: Any, campaign: int, most: int, who: str, now: float, until: float
 ) -> tuple[int, list[Drawn]]:
     """Lend draws to somebody without any; give the design's version, and nothing if unusual."""
     body = log.text_of({"who": who, "until": until, "draws": []})
     said, _, more = body.rpartition("]")
-    told = {"of": campaign, "most": most, "asker": who, "now": now, "until": until}
-    rows = connection.execute(_lend, told | {"said": said, "more": f"]{more}"}).all()
+    told = (campaign, most, who, now, until, said, f"]{more}")
+    rows = connection.execute(_lend, told).fetchall()
     return (rows[0][0] if rows else 0), [Drawn(*row[1:]) for row in rows]
 
 
-def tell(connection: Connection, campaign: int, answer: Answer, now: float) -> Outcome | None:
+def tell(connection: Any, campaign: int, answer: Answer, now: float) -> Outcome | None:
     """Record the first answer on a ticket that is out; give nothing if it is not that."""
     body = log.text_of({"draw": answer.draw, "try": answer.attempt, "value": answer.value})
     said, mark, more = body.rpartition(',"salt"')
-    told: dict[str, Any] = {
-        "of": campaign,
-        "draw": answer.draw,
-        "try": answer.attempt,
-        "answer": answer.value,
-    }
-    told |= {"now": now, "said": said, "more": mark + more}
-    outcome: Outcome | None = connection.execute(_tell, told).scalar_one()
+    told = (campaign, answer.draw, answer.attempt, answer.value, now, said, mark + more)
+    outcome: Outcome | None = connection.execute(_tell, told).fetchone()[0]
     return outcome
