@@ -116,8 +116,9 @@ def _silence(row: dict[str, str]) -> tables.Row:
     cells: dict[str, object] = {"experiment": row["experiment"], "changed": row["changed"]}
     rivals = ("over oracle", "over uniform", "over MALocate(1)", "MALocate(1) over uniform")
     for name in rivals:
-        mean, low, high = (float(row[f"{name}{end}"]) for end in ("", ", low", ", high"))
-        cells[name] = f"{mean:.3f} ({low:.3f} – {high:.3f})"
+        ends = [row.get(f"{name}{end}") for end in ("", ", low", ", high")]
+        mean, low, high = (f"{float(end):.3f}" if end else "" for end in ends)
+        cells[name] = f"{mean} ({low} – {high})" if mean else "–"
     cells["L^∞ at the end"] = f"{float(row['loss_inf at the end']):,.0f}"
     return cells | {"runs": row["runs"]}
 

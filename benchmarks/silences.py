@@ -89,13 +89,15 @@ def main() -> None:
     parser.add_argument("--experiment", type=int, choices=(1, 2), action="append")
     chosen = parser.parse_args()
     path, numbers = tables.RESULTS / "silences.csv", chosen.experiment or [1, 2]
-    kept = [row for row in tables.read(path) if int(row.get("experiment", 0)) not in (0, *numbers)]
+    kept = [dict(row) for row in tables.read(path) if int(row["experiment"]) not in numbers]
     for number in numbers:
         for variant, change in VARIANTS.items():
             runs = [rows_of(experiment(number), run, change) for run in range(chosen.runs)]
             kept.append(summary(number, variant, pandas.concat(runs)))
             print(kept[-1], flush=True)
-    tables.write(path, sorted(kept, key=lambda row: int(row["experiment"])))
+    columns = list(kept[-1])
+    whole = [{name: row.get(name, "") for name in columns} for row in kept]
+    tables.write(path, sorted(whole, key=lambda row: int(row["experiment"])))
 
 
 if __name__ == "__main__":

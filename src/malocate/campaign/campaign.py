@@ -128,6 +128,7 @@ class Campaign:
         capacity: int | None = None,
         segment: str | None = None,
         rows: Rows | None = None,
+        plan: bool = True,
     ) -> list[Ticket]:
         """Lend up to `n` questions to somebody, for `lease` seconds.
 
@@ -137,11 +138,11 @@ class Campaign:
         its chance is recorded; several tickets come in the order of a balanced tray.
 
         The list is empty when nothing is to be asked now; `status` says why. When the round is
-        answered, the next is planned here, unless a worker does it.
+        answered, the next is planned here, unless a worker does it or `plan` is False.
         """
         most = _checked_request(n, who, lease, capacity)
         lent = self._lend(most, who, lease, segment, rows)
-        idle = lent.state == "open" and not lent.before and not lent.fresh
+        idle = plan and lent.state == "open" and not lent.before and not lent.fresh
         if idle and not self._worker_is_there() and self.plan() == "planned":
             lent = self._lend(most, who, lease, segment, rows)
         if lent.version != self._version:
@@ -159,6 +160,10 @@ class Campaign:
         `correct` changes an answer.
         """
         (outcome,) = self.tell_many([(ticket, value)])
+        if outcome == "gone":
+            raise NotFound(
+                f"The question of ticket {_id(ticket)} has been erased; there is nothing to answer."
+            )
         if outcome == "conflict":
             raise Conflict(
                 f"Ticket {_id(ticket)} has been answered otherwise, and now {value!r}. The first "
@@ -169,20 +174,18 @@ class Campaign:
     def tell_many(self, answers: Iterable[tuple[str | Ticket, float]]) -> list[Outcome]:
         """Record many answers at once; say of each what became of it, as `tell` does.
 
-        One that cannot be read refuses them all, and nothing is recorded. A conflict is only
-        reported: the others are recorded.
+        One that cannot be read refuses them all, and nothing is recorded. A "conflict", and a
+        question that is "gone" because it was erased, are only reported: the others are recorded.
         """
-        read = [self._answer(ticket, value) for ticket, value in answers]
-        if not read:
-            return []
-        outcomes = self.store.tell(self.id, read, now=self._clock())
-        for answer, outcome in zip(read, outcomes, strict=True):
-            if outcome == "gone":
-                raise NotFound(
-                    f"Draw {answer.draw} has been erased, or this ticket was never lent; "
-                    "there is nothing to answer."
-                )
-        return outcomes
+        return self.record(self.read(answers))
+
+    def read(self, answers: Iterable[tuple[str | Ticket, float]]) -> list[Answer]:
+        """Check answers without recording them; refuse what is no answer to a ticket."""
+        return [self._answer(ticket, value) for ticket, value in answers]
+
+    def record(self, answers: Sequence[Answer]) -> list[Outcome]:
+        """Record answers that were read; say of each what became of it."""
+        return self.store.tell(self.id, answers, now=self._clock()) if answers else []
 
     def renew(self, ticket: str | Ticket, lease: float = LEASE) -> None:
         """Keep a ticket for `lease` more seconds from now."""
@@ -326,7 +329,7 @@ class Campaign:
             gone = erasing.prepared(look, who, segment, row)
         self.store.erase(self.id, gone.erased, now=self._clock())
         self._refresh()
-        if gone.mask:
+        if gone.mask and self.store.held(self.id).state in ("open", "paused"):
             self.amend(why="a row was erased", mask=gone.mask)
         return len(gone.erased.draws)
 

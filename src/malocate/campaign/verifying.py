@@ -45,8 +45,8 @@ class Verification:
         if self.broken:
             return f"{self.name}: BROKEN: {self.broken}."
         words = (
-            f"{self.name}: all {self.events:,} events are as they were sealed, and {self.rounds:,} "
-            f"decisions with their bands follow from the {self.answers:,} answers."
+            f"{self.name}: the log of {self.events:,} events is as it was sealed, and all plans "
+            f"({self.rounds:,}) and bands follow from the {self.answers:,} answers."
         )
         if self.unproven:
             words += f" {self.unproven:,} more rest on answers that were erased since."
