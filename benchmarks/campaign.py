@@ -198,29 +198,24 @@ def measured(kind: str, what: str, quick: bool) -> Row:
         return jobs[what](url) | before
 
 
-def lines(rows: list[dict[str, str]]) -> list[Row]:
-    """Give a line for each figure with a target."""
-    found: list[Row] = []
-    for row in rows:
-        if row["figure"] in AT_MOST:
-            target = TARGETS.get((row["figure"], row["database"]))
-            good, sign = target is not None and float(row["value"]) <= target, "≤"
-        else:
-            target = TARGETS.get((row["figure"], row["database"]))
-            good, sign = target is not None and float(row["value"]) >= target, "≥"
-        if target is not None:
-            found.append(
-                {
-                    "figure": row["figure"],
-                    "database": row["database"],
-                    "measured": f"{float(row['value']):,.3g}",
-                    "target": f"{sign} {target:,g}",
-                    "met": "yes" if good else "**no**",
-                    "fdatasync, ms": f"{float(row['fdatasync, ms']):.2g}",
-                    "idle before": f"{float(row['idle before']):.0%}",
-                }
-            )
-    return found
+def summary(rows: list[dict[str, str]]) -> list[Row]:
+    """Give a line for each figure that has a target."""
+    return [_line(row) for row in rows if (row["figure"], row["database"]) in TARGETS]
+
+
+def _line(row: dict[str, str]) -> Row:
+    value, target = float(row["value"]), TARGETS[row["figure"], row["database"]]
+    at_most = row["figure"] in AT_MOST
+    met = value <= target if at_most else value >= target
+    return {
+        "figure": row["figure"],
+        "database": row["database"],
+        "measured": f"{value:,.0f}" if value >= 100 else f"{value:.2g}",
+        "target": f"{'≤' if at_most else '≥'} {target:,g}",
+        "met": "yes" if met else "**no**",
+        "fdatasync, ms": f"{float(row['fdatasync, ms']):.2g}",
+        "idle before": f"{float(row['idle before']):.0%}",
+    }
 
 
 def main() -> None:
@@ -236,7 +231,7 @@ def main() -> None:
                 print(row, flush=True)
                 rows.append(row | machine)
             tables.write(path, rows)
-    print(tables.markdown(lines(tables.read(path))))
+    print(tables.markdown(summary(tables.read(path))))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import accuracy
+import campaign
 import matplotlib as mpl
 import observations_scale
 import pages
@@ -35,10 +36,13 @@ JOBS = (
     ("projected.py",),
     ("online.py",),
     ("observations_scale.py",),
+    ("campaign.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told
 the rank and the number of iterations that it needs."""
+LIVE = """Each commit is on the disk before it is acknowledged, so that the rates are mostly those
+of the disk and of whoever else uses the machine: see both beside them."""
 HIGHEST = 5.0  # relative gap at the top of the picture
 LABELS = {  # the gap at which a line is named, on which side of it, and how far off
     "malocate": (1e-5, "right", (-5, -3)),
@@ -153,6 +157,9 @@ def summarise(folder: Path) -> None:
         tables.markdown(other_rows(folder)),
         "## Many answers in one process, one thread",
         tables.markdown(observations_scale.summary(tables.read(folder / "observations_scale.csv"))),
+        "## A live campaign: 32 processes, batches, a million answers",
+        LIVE,
+        tables.markdown(campaign.summary(tables.read(folder / "campaign.csv"))),
         *pages.results(folder),
     ]
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

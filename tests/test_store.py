@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
+from databases import database
 
 from malocate.testing import StoreChecks
 
@@ -11,3 +14,38 @@ class TestStore(StoreChecks):
     @pytest.fixture(autouse=True)
     def empty(self, url):
         self.url = url
+
+
+# checks that cannot fail are no checks: each loss below breaks the check that stands beside it
+
+BROKEN = {
+    "deadlines": ("draws.reclaim", [], "what_ran_out_is_lent_to_others"),
+    "who has what": ("draws.pending", [], "who_asks_again_gets_the_same_tickets"),
+    "second answers": ("telling.keep_extra", None, "the_first_of_two_tickets_of_a_draw_wins"),
+    "corrections": ("draws.correct", None, "an_answer_can_be_corrected"),
+    "releases": ("draws.reopen", False, "a_released_draw_is_lent_again_on_another_ticket"),
+    "events": ("log.append", None, "every_change_is_an_event"),
+    "bodies in the chain": ("log.body_digest", b"", "a_changed_event_is_found"),
+    "memories": ("store._remember", None, "a_campaign_ends_once"),
+    "answers": ("telling.write_answers", None, "the_first_answer_counts"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_store_that_loses_something_fails(what, tmp_path, monkeypatch):
+    name, instead, check = BROKEN[what]
+    monkeypatch.setattr(f"malocate.store.{name}", lambda *_: instead)
+    checks = StoreChecks()
+    checks.url = f"sqlite:///{tmp_path}/campaign.db"
+    with pytest.raises((AssertionError, ValueError)):
+        getattr(checks, f"test_{check}")()
+
+
+def test_a_server_that_lets_events_overtake_a_look_fails(postgresql, monkeypatch):
+    monkeypatch.setattr("malocate.store.locks.nobody_writing", lambda *_: nullcontext())
+    with pytest.raises(AssertionError):
+        for _ in range(5):  # it is a race, which nobody has to lose at once
+            with database(postgresql) as url:
+                checks = StoreChecks()
+                checks.url = url
+                checks.test_a_state_is_that_of_its_number()
