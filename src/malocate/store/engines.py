@@ -84,7 +84,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection in a transaction; it is committed, and on the disk, at the end."""
-        with self._told(), self._turn(), self.engine.connect() as connection, connection.begin():
+        with self._told(), self.engine.connect() as connection, self._turn(), connection.begin():
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
