@@ -22,7 +22,7 @@ from crowd import (
 
 from malocate import Campaign
 
-SECONDS = 120
+SECONDS = 300
 
 
 @pytest.fixture(scope="module")
