@@ -95,7 +95,7 @@ def test_every_route_is_in_the_table_of_roles(client):
     known = {path for _, _, path, _ in ROUTES}
     for path in paths:
         if not path.startswith(BASE):
-            assert path in ("/healthz", "/readyz")
+            assert path in ("/healthz", "/readyz", "/metrics")
             continue
         tail = path.removeprefix(BASE).replace("{name}", "wines").replace("{number}", "1")
         tail = tail.replace("{what}", "decisions").replace("{turn}", "pause")
@@ -232,6 +232,15 @@ def test_where_all_is_open_only_this_machine_may_come(place):
         assert client.get(f"{BASE}/wines").status_code == 200
         there = client.get(f"{BASE}/wines", headers={"Host": "malocate.example"})
         assert there.status_code == 403
+
+
+def test_numbers_for_monitoring_need_a_token(client, place):
+    assert client.get("/metrics").status_code == 401
+    headers = {"Authorization": f"Bearer {place[1]['viewer']}"}
+    text = client.get("/metrics", headers=headers).text
+    assert 'malocate_draws{campaign="wines",segment="north",state="open"}' in text
+    assert 'malocate_requests_total{method="GET",status="401"} 1.0' in text
+    assert "beers" not in text
 
 
 def test_health_and_readiness(client):

@@ -8,9 +8,10 @@ import typer
 from typer.core import TyperGroup
 
 import malocate
-from malocate.cli import campaign
+from malocate.cli import campaign, token
 from malocate.cli.demo import demo
 from malocate.cli.reproduce import reproduce
+from malocate.cli.serve import serve
 from malocate.cli.simulate import simulate
 from malocate.errors import MalocateError, StoreError
 
@@ -67,3 +68,5 @@ app.command(epilog="Example:  malocate simulate tasting.toml --rank 2 --rank nor
 )
 app.command(epilog="Example:  malocate reproduce 1 --runs 3 --recipe best --out trial")(reproduce)
 campaign.add_to(app)
+app.command(epilog="Example:  malocate serve tasting.db --port 8000")(serve)
+app.add_typer(token.app, name="token")

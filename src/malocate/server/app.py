@@ -10,7 +10,7 @@ from fastapi import FastAPI, Response
 
 import malocate
 from malocate.errors import StoreError
-from malocate.server import api, problems, protection
+from malocate.server import api, metrics, problems, protection
 from malocate.server.office import Office
 from malocate.server.problems import told
 from malocate.store import Store
@@ -57,6 +57,7 @@ def create_app(
     app.state.office = office
     problems.install(app)
     protection.install(app, loopback_only=open_to_all, rates=rates)
+    metrics.install(app, office)
     app.include_router(api.router(office))
     _health(app, office)
     return app

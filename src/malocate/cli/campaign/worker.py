@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -43,6 +44,10 @@ def worker(
     nice: Annotated[
         int, typer.Option(min=0, max=19, help="How far to step back for other programs.")
     ] = 10,
+    attached: Annotated[
+        bool,
+        typer.Option("--attached", hidden=True, help="End when standard input does."),
+    ] = False,
     name: Name = None,
 ) -> None:
     """Plan rounds beside the front doors, so that no `ask` has to wait for it.
@@ -54,6 +59,8 @@ def worker(
     if nice and hasattr(os, "nice"):
         os.nice(nice)
     with opened(where, name) as campaign, _stoppable():
+        if attached:
+            threading.Thread(target=_end_with_parent, daemon=True).start()
         if once:
             _step(campaign)
             return
@@ -113,6 +120,12 @@ def _beating(campaign: Campaign) -> Iterator[None]:
         thread.join()
         with suppress(StoreError):  # it runs out by itself
             campaign.store.beat(campaign.id, until=0.0)
+
+
+def _end_with_parent() -> None:
+    """Stop when whoever started this is gone, however it went."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager

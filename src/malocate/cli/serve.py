@@ -1,0 +1,142 @@
+"""`malocate serve`: the API, the pages and a planner over one database."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from malocate.cli.campaign.finding import Where, address
+from malocate.cli.showing import say
+from malocate.errors import InvalidInput, MissingDependency
+
+if TYPE_CHECKING:
+    from malocate.store import Store
+
+SECONDS_TO_FINISH = 10
+LOOK_EVERY = 5.0
+"""Seconds between two looks for campaigns that have no planner yet, or whose planner has died."""
+
+OWNER = "owner of all"
+
+
+def serve(
+    where: Where = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
+    open_to_all: Annotated[
+        bool,
+        typer.Option("--open", help="Ask for no tokens; on a loopback address alone."),
+    ] = False,
+    planner: Annotated[
+        bool, typer.Option(help="Start a planner for each campaign, beside the server.")
+    ] = True,
+) -> None:
+    """Serve the campaigns of a database over HTTP, and plan their rounds.
+
+    The first start prints a link for the owner, once: who has it may do everything. `malocate
+    token` makes others. Behind a proxy with TLS, listen at a loopback address.
+    """
+    check_openness(host, open_to_all)
+    uvicorn = _uvicorn()
+    from malocate.server import create_app
+    from malocate.store import Store
+
+    url = address(where)
+    store = Store.open(url)
+    app = create_app(store, open_to_all=open_to_all)
+    if not open_to_all:
+        _greet(store, f"http://{host}:{port}")
+    say(f"Serving {store} at http://{host}:{port}; Ctrl-C stops it.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn hands it on at its end
+    with _planners(url, store) if planner else _nobody():
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=SECONDS_TO_FINISH,
+        )
+
+
+def check_openness(host: str, open_to_all: bool) -> None:
+    """Refuse to be open to all where others than this machine can come."""
+    if not open_to_all or host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise InvalidInput(
+            f"--open asks for no tokens, and {host} can be reached by others; listen at 127.0.0.1, "
+            "or leave --open out."
+        )
+
+
+def _greet(store: Store, base: str) -> None:
+    """Make a token for the owner at the first start, and show it once."""
+    from malocate.server.access import EVERYWHERE, new_token
+    from malocate.store import Tokens
+
+    tokens = Tokens(store.database)
+    if any(each.role == "owner" and not each.revoked for each in tokens.listed(EVERYWHERE)):
+        return
+    token = new_token(tokens, EVERYWHERE, OWNER, "owner")
+    say("This link is for the owner, and is shown only now:")
+    typer.echo(f"{base}/enter?token={token}")
+
+
+@contextmanager
+def _planners(url: str, store: Store) -> Iterator[None]:
+    """Keep one planner running for each campaign, in a process of its own."""
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    over = threading.Event()
+
+    def keep() -> None:
+        while not over.is_set():
+            for name in store.names():
+                if name not in running or running[name].poll() not in (None, 0):
+                    running[name] = _planner(url, name)
+            over.wait(LOOK_EVERY)
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
+        for each in running.values():
+            each.communicate()  # its input ends, and so does the planner
+
+
+def _planner(url: str, name: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "malocate", "worker", url, "--name", name, "--every", "0.2"]
+    return subprocess.Popen(  # noqa: S603  # our own program
+        [*command, "--attached"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+
+
+@contextmanager
+def _nobody() -> Iterator[None]:
+    yield
+
+
+def _uvicorn() -> Any:
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+    except ImportError:
+        raise MissingDependency(
+            "Serving needs FastAPI and uvicorn; install malocate[server]."
+        ) from None
+    return uvicorn
