@@ -12,7 +12,7 @@ from malocate.campaign import memory
 from malocate.campaign.importing import doubted
 from malocate.campaign.stepping import Caveats
 from malocate.design import Design
-from malocate.errors import InvalidInput, NotFound
+from malocate.errors import Conflict, InvalidInput, NotFound
 from malocate.problem import Segment
 from malocate.rounds import Finding
 from malocate.store import Amended, Look
@@ -87,21 +87,28 @@ class Amendment:
         return Segment(segment.name, shape, labels=labels, mask=kept, **settings)
 
 
-def prepared(
-    look: Look, change: Amendment, findings: Sequence[Finding | None], why: str, who: str
+def prepared(look: Look, change: Amendment, why: str, who: str) -> Amended:
+    """Give all that an amendment changes; a campaign that has ended goes on."""
+    if look.held.state == "finished":
+        words = f"is finished ({look.held.why}); begin a new one"
+        raise Conflict(f"Campaign {look.held.name!r} {words}.")
+    state = "open" if look.held.state == "done" else look.held.state
+    return amended(look, Design.from_toml(look.held.design), change, why, who, state)
+
+
+def amended(
+    look: Look, before: Design, change: Amendment, why: str, who: str, state: str
 ) -> Amended:
-    """Give all that an amendment changes; `findings` are those of the last looks."""
-    before, caveats = Design.from_toml(look.held.design), Caveats.read(look.held.caveats)
+    """Give all that an amendment of the design `before` changes."""
+    caveats = Caveats.read(look.held.caveats)
     after = change.of(before)
     each = enumerate(zip(before.segments, after.segments, strict=False))
     changed = [place for place, (one, two) in each if changed_cells(one, two)]
-    kept = carried_over(before, after, findings)
+    kept = carried_over(before, after, memory.unpack_all(look.memories(), before))
     planned, masked = _counted(look, after)
     caveats = change.caveats(after, caveats, planned)
-    state = "open" if look.held.state == "done" else look.held.state
     told = {"why": why, "who": who, "design": after.to_toml(), "state": state}
     return Amended(
-        version=look.held.version,
         design=after.to_toml(),
         caveats=caveats.text(),
         state=state,
@@ -112,14 +119,14 @@ def prepared(
 
 
 def _counted(look: Look, after: Design) -> tuple[dict[str, int], list[int]]:
-    """Count each segment's draws, and list the open ones at cells that are masked by now."""
+    """Count each segment's draws, and list those to be asked at cells that are masked by now."""
     planned: dict[str, int] = {}
     masked: list[int] = []
     for each in look.every_draw():
         segment = after.segments[each.segment]
         planned[segment.name] = planned.get(segment.name, 0) + (each.id >= 0)
         unaskable = segment.mask is not None and segment.mask[each.row, each.col]
-        if unaskable and each.state == "open":
+        if unaskable and each.state in ("open", "lent"):
             masked.append(each.id)
     return planned, masked
 

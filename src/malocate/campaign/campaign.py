@@ -273,13 +273,11 @@ class Campaign:
         label. They cost nothing of the budget. Only if `uniform` declares that every askable
         cell had the same chance can bands that rest on them be called certified.
         """
-        self._refresh()
-        found = importing.read_frame(self._design, frame)
-        with self.store.looking(self.id) as look:
-            drawn, caveats, events = importing.prepared(look, found, self._design, uniform, who)
-        if drawn:
-            self.store.bring(self.id, drawn, caveats.text(), events, now=self._clock())
-        return len(drawn)
+        return self.store.bring(
+            self.id,
+            lambda look: importing.prepared(look, frame, uniform, who),
+            now=self._clock(),
+        )
 
     def amend(
         self,
@@ -306,14 +304,7 @@ class Campaign:
         change = Amendment(
             budget, epsilon, rmse, tuple(segments), rows or {}, columns or {}, mask or {}
         )
-        held = self.store.held(self.id)
-        if held.state == "finished":
-            raise Conflict(f"Campaign {self.name!r} is finished ({held.why}); begin a new one.")
-        findings = self._planner.findings(Design.from_toml(held.design))
-        with self.store.looking(self.id) as look:
-            amended = prepared(look, change, findings, why, who)
-        if not self.store.amend(self.id, amended, now=self._clock()):
-            raise Conflict("The design was amended by somebody else at the same time; try again.")
+        self.store.amend(self.id, lambda look: prepared(look, change, why, who), now=self._clock())
         self._refresh()
 
     def erase(
@@ -325,13 +316,13 @@ class Campaign:
         was completed from them stays until the segment is next looked at. Decisions that rest on
         them can no longer be checked by `verify`, which says so. An erased row is not asked again.
         """
-        with self.store.looking(self.id) as look:
-            gone = erasing.prepared(look, who, segment, row)
-        self.store.erase(self.id, gone.erased, now=self._clock())
+        count = self.store.erase(
+            self.id,
+            lambda look: erasing.prepared(look, who, segment, row),
+            now=self._clock(),
+        )
         self._refresh()
-        if gone.mask and self.store.held(self.id).state in ("open", "paused"):
-            self.amend(why="a row was erased", mask=gone.mask)
-        return len(gone.erased.draws)
+        return count
 
     def verify(self, progress: Progress = lambda *_: None) -> Verification:
         """Check that every decision and band follows from the answers, by doing it all again."""

@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from malocate.campaign.amending import Amendment, amended
 from malocate.campaign.presence import Presence
 from malocate.design import Design
 from malocate.errors import InvalidInput, NotFound
 from malocate.problem import Segment
-from malocate.store import Drawn, Erased, Event, Look
+from malocate.store import Amended, Drawn, Erased, Event, Look, Redacted
+from malocate.store.log import body_digest
 
 NAMELESS = "(erased {})"
 
 
-@dataclass(frozen=True)
-class Gone:
-    """What is to be erased, and the cells that may not be asked any more."""
-
-    erased: Erased
-    mask: dict[str, list[tuple[Hashable, Hashable]]]
-
-
-def prepared(look: Look, who: str | None, segment: str | None, row: Hashable) -> Gone:
+def prepared(look: Look, who: str | None, segment: str | None, row: Hashable) -> Erased:
     """Find all that is known of an asker, or of a row; refuse where there is nothing."""
     if (who is None) == (segment is None or row is None):
         raise InvalidInput("Name who is to be erased, or a segment and a row; not both.")
-    design = Design.from_toml(look.held.design)
     if who is not None:
         gone = erase_asker(look.events(), look.every_draw(), who, look.held.design)
         if not gone.draws and not gone.redacted:
             raise NotFound(f"Nobody called {who!r} was ever asked; check the spelling.")
-        return Gone(gone, {})
+        return gone
+    design = Design.from_toml(look.held.design)
     ((place, (number,)),) = Presence.of(design, [row], segment).rows.items()
     gone = erase_row(look.events(), look.every_draw(), design, place, number)
-    return Gone(gone, _cells_of(nameless(design, place, number).segments[place], number))
+    return replace(gone, amended=_not_asked_again(look, design, place, number))
+
+
+def _not_asked_again(look: Look, design: Design, place: int, row: int) -> Amended | None:
+    """Give the amendment that masks an erased row, in a campaign that stays as it is."""
+    without = nameless(design, place, row)
+    mask = _cells_of(without.segments[place], row)
+    if not mask:
+        return None
+    why, state = "a row was erased", look.held.state
+    found = amended(look, without, Amendment(mask=mask), why, "", state)
+    return replace(found, given_up=())  # they are erased
 
 
 def _cells_of(segment: Segment, row: int) -> dict[str, list[tuple[Hashable, Hashable]]]:
@@ -49,19 +54,28 @@ def _cells_of(segment: Segment, row: int) -> dict[str, list[tuple[Hashable, Hash
 
 def erase_asker(events: Iterable[Event], draws: Iterable[Drawn], who: str, design: str) -> Erased:
     """Erase what somebody was lent and answered."""
-    redacted: dict[int, str | None] = {}
-    theirs: set[tuple[int, int]] = set()
+    redacted: list[Redacted] = []
+    lent: set[tuple[int, int]] = set()
+    answered: set[int] = set()
+    aside: list[tuple[int, int]] = []
     for event in events:
         told = event.told
+        ticket = told.get("draw"), told.get("try")
         if event.kind == "lent" and told.get("who") == who:
-            theirs |= {(draw, attempt) for draw, attempt in told["draws"]}
-            redacted[event.id] = json.dumps(told | {"who": ""}, ensure_ascii=False)
-        elif event.kind in ("corrected", "turned", "amended") and told.get("who") == who:
-            redacted[event.id] = json.dumps(told | {"who": ""}, ensure_ascii=False)
-        elif (told.get("draw"), told.get("try")) in theirs:
-            redacted[event.id] = None
-    gone = {each.id for each in draws if (each.id, each.told_attempt) in theirs}
-    return Erased(sorted(gone), redacted, design)
+            lent |= {(draw, attempt) for draw, attempt in told["draws"]}
+        if event.kind == "told" and ticket in lent:
+            answered.add(told["draw"])
+        if event.kind == "extra" and ticket in lent:
+            aside.append((told["draw"], told["try"]))
+        of_answer = event.kind == "corrected" and told.get("draw") in answered
+        if of_answer or (event.kind in ("told", "extra", "conflict") and ticket in lent):
+            redacted.append(_without_all(event))
+        elif event.kind == "declined" and ticket in lent:
+            redacted.append(_rewritten(event, reason=""))
+        elif told.get("who") == who:
+            redacted.append(_rewritten(event, who=""))
+    gone = {each.id for each in draws if (each.id, each.told_attempt) in lent}
+    return Erased(sorted(gone), redacted, design, asker=who, extras=aside)
 
 
 def erase_row(
@@ -69,23 +83,32 @@ def erase_row(
 ) -> Erased:
     """Erase all answers about one row of a segment, and its label."""
     gone = {each.id for each in draws if (each.segment, each.row) == (place, row)}
-    redacted = dict(_about_row(events, gone, design, place, row))
+    redacted = list(_about_row(events, gone, design, place, row))
     return Erased(sorted(gone), redacted, nameless(design, place, row).to_toml())
 
 
 def _about_row(
     events: Iterable[Event], gone: set[int], design: Design, place: int, row: int
-) -> Iterator[tuple[int, str | None]]:
+) -> Iterator[Redacted]:
     name = design.segments[place].name
     for event in events:
         told = event.told
-        imported = event.kind == "imported" and (told["segment"], told["row"]) == (place, row)
-        if imported or told.get("draw") in gone:
-            yield event.id, None
+        imported = event.kind == "imported" and (told.get("segment"), told.get("row"))
+        if imported == (place, row) or told.get("draw") in gone:
+            yield _without_all(event)
         elif "design" in told:
             without = nameless(Design.from_toml(told["design"]), place, row, name)
-            changed = told | {"design": without.to_toml()}
-            yield event.id, json.dumps(changed, ensure_ascii=False)
+            yield _rewritten(event, design=without.to_toml())
+
+
+def _without_all(event: Event) -> Redacted:
+    return Redacted(event.id, body_digest(event), None)
+
+
+def _rewritten(event: Event, **changes: Any) -> Redacted:
+    """Change an event, without its salt: with it, a name could be guessed from the digest."""
+    kept = {name: value for name, value in event.told.items() if name != "salt"}
+    return Redacted(event.id, body_digest(event), json.dumps(kept | changes, ensure_ascii=False))
 
 
 def nameless(design: Design, place: int, row: int, name: str | None = None) -> Design:

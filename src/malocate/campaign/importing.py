@@ -11,7 +11,7 @@ from malocate.design import Design
 from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.problem import Segment
 from malocate.problem.draws import BEFORE
-from malocate.store import Drawn, Look
+from malocate.store import Brought, Drawn, Look
 
 if TYPE_CHECKING:
     import pandas
@@ -59,10 +59,10 @@ def _checked(segment: Segment, lines: Sequence[Any]) -> list[Found]:
     return [(row, col, float(value)) for row, col, value in found]
 
 
-def prepared(
-    look: Look, found: dict[int, list[Found]], design: Design, uniform: bool, who: str
-) -> tuple[list[Drawn], Caveats, list[dict[str, Any]]]:
+def prepared(look: Look, frame: pandas.DataFrame, uniform: bool, who: str) -> Brought:
     """Give the draws, caveats and events of imported answers."""
+    design = Design.from_toml(look.held.design)
+    found = read_frame(design, frame)
     caveats = Caveats.read(look.held.caveats)
     first = min((each.id for each in look.every_draw() if each.id < 0), default=0) - 1
     drawn: list[Drawn] = []
@@ -76,7 +76,7 @@ def prepared(
             declared = {"uniform": uniform, "who": who, "caveats": caveats.to_plain()}
             events.append(told | declared)
             drawn += brought(place, row, first - len(drawn), own)
-    return drawn, caveats, events
+    return Brought(drawn, caveats.text(), events)
 
 
 def _by_row(answers: Sequence[Found]) -> dict[int, list[tuple[int, float]]]:

@@ -10,6 +10,7 @@ import io
 import json
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +70,14 @@ def unpack(body: bytes, design: Design, place: int) -> Finding:
         scatter=float(told["scatter"]),
         trail=tuple((int(asked), float(upper)) for asked, upper in told["trail"]),
     )
+
+
+def unpack_all(kept: Mapping[int, bytes], design: Design) -> list[Finding | None]:
+    """Give what the last look of every segment found; None for those without one."""
+    return [
+        unpack(kept[place], design, place) if place in kept else None
+        for place in range(len(design.segments))
+    ]
 
 
 def _labelled(done: Completion, segment: Segment) -> Completion:

@@ -113,11 +113,7 @@ class Planner:
 
     def findings(self, design: Design) -> list[Finding | None]:
         """Give what the last look of every segment found, from the store."""
-        kept = self._store.memories(self._campaign)
-        return [
-            memory.unpack(kept[place], design, place) if place in kept else None
-            for place in range(len(design.segments))
-        ]
+        return memory.unpack_all(self._store.memories(self._campaign), design)
 
     def _cells_asked(
         self, segment: int, numbers: Sequence[int]

@@ -102,7 +102,7 @@ class Replay:
         if self._now is None:
             raise Differs(f"event {event.id} comes before the campaign's creation")
         if event.body is None:
-            self._now.erased += event.kind in ("told", "corrected", "imported")
+            self._now.erased += event.kind in ("told", "corrected", "declined", "imported")
             return
         handler = _HANDLERS.get(event.kind)
         if handler is None:
@@ -242,8 +242,9 @@ def _to(state: str) -> Callable[[Replayed, dict[str, Any]], None]:
 
 
 def _expired(now: Replayed, told: dict[str, Any]) -> None:
+    lost = set(told["given up"])
     for draw, _ in told["draws"]:
-        state = "given up" if draw in told["given up"] else "open"
+        state = "given up" if draw in lost else "open"
         now.draws[draw] = replace(now.draws[draw], state=state)
 
 

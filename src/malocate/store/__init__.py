@@ -1,6 +1,6 @@
 """The store: all the SQL. SQLite in one file, or PostgreSQL, behind one contract."""
 
-from malocate.store.changes import Amended, Erased
+from malocate.store.changes import Amended, Brought, Erased, Redacted
 from malocate.store.draws import Cell, Drawn
 from malocate.store.log import Event, Seal
 from malocate.store.looking import Held, Look
@@ -11,6 +11,7 @@ from malocate.store.tokens import Token, Tokens
 __all__ = [
     "Amended",
     "Answer",
+    "Brought",
     "Cell",
     "Drawn",
     "Erased",
@@ -20,6 +21,7 @@ __all__ = [
     "Look",
     "Outcome",
     "Planned",
+    "Redacted",
     "Seal",
     "Store",
     "Token",

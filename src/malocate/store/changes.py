@@ -12,13 +12,13 @@ from sqlalchemy import null as sql_null
 from malocate.store import log
 from malocate.store.draws import Drawn, add
 from malocate.store.schema import campaigns, draws, extras, memories
+from malocate.store.schema import log as events
 
 
 @dataclass(frozen=True)
 class Amended:
     """What a campaign is to go on with: texts, memories, and draws that are given up for it."""
 
-    version: int
     design: str
     caveats: str
     state: str
@@ -28,12 +28,38 @@ class Amended:
 
 
 @dataclass(frozen=True)
+class Brought:
+    """Answers that were there before the campaign, with their events and what is said of them."""
+
+    draws: Sequence[Drawn]
+    caveats: str
+    events: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Redacted:
+    """What an event says from now on, None for nothing; the digest of what it said stays."""
+
+    event: int
+    left: bytes
+    instead: str | None
+
+
+@dataclass(frozen=True)
 class Erased:
-    """Draws whose answers go, and events whose bodies go or are rewritten without a name."""
+    """Draws whose answers go, and events whose bodies go or are rewritten without a name.
+
+    An `asker` is forgotten wherever the draws name them, and what they have is taken back;
+    `extras` are answers of theirs that were kept aside, by draw and ticket. `amended` is what the
+    campaign is to go on with where cells may not be asked any more.
+    """
 
     draws: Sequence[int]
-    redacted: Mapping[int, str | None]
+    redacted: Sequence[Redacted]
     design: str
+    asker: str | None = None
+    extras: Sequence[tuple[int, int]] = ()
+    amended: Amended | None = None
 
 
 _here = draws.c.campaign == bindparam("of")
@@ -41,20 +67,18 @@ _every = select(*(draws.c[name] for name in Drawn.__dataclass_fields__)).where(_
 _in_order = _every.order_by(draws.c.id)
 _amend = (
     update(campaigns)
-    .where(campaigns.c.id == bindparam("of"), campaigns.c.version == bindparam("before"))
+    .where(campaigns.c.id == bindparam("of"))
     .values(
         version=campaigns.c.version + 1,
         design=bindparam("text"),
         caveats=bindparam("said"),
         state=bindparam("to"),
     )
-    .returning(campaigns.c.id)
 )
 _give_up = (
     update(draws)
-    .where(_here, draws.c.id == bindparam("draw"), draws.c.state == "open")
-    .values(state="given up")
-    .returning(draws.c.id)
+    .where(_here, draws.c.id == bindparam("draw"))
+    .values(state="given up", who=sql_null(), deadline=sql_null())
 )
 _remember = (
     update(memories)
@@ -74,6 +98,23 @@ _erase = (
 _drop_extras = delete(extras).where(
     extras.c.campaign == bindparam("of"), extras.c.draw == bindparam("draw")
 )
+_drop_extra = delete(extras).where(
+    extras.c.campaign == bindparam("of"),
+    extras.c.draw == bindparam("draw"),
+    extras.c.attempt == bindparam("try"),
+)
+_take_back = (
+    update(draws)
+    .where(_here, draws.c.state == "lent", draws.c.who == bindparam("asker"))
+    .values(state="open", who=sql_null(), deadline=sql_null())
+    .returning(draws.c.id, draws.c.attempt)
+)
+_forget = update(draws).where(_here, draws.c.who == bindparam("asker")).values(who=sql_null())
+_redact = (
+    update(events)
+    .where(events.c.id == bindparam("event"))
+    .values(body=bindparam("instead"), digest=bindparam("left"))
+)
 _rename = (
     update(campaigns)
     .where(campaigns.c.id == bindparam("of"))
@@ -83,39 +124,29 @@ _rename = (
 
 def every_draw(connection: Connection, campaign: int) -> Iterator[Drawn]:
     """Give all draws of a campaign in order, not all in memory at once."""
-    streamed = connection.execution_options(stream_results=True, yield_per=5_000)
-    for row in streamed.execute(_in_order, {"of": campaign}):
+    options = {"stream_results": True, "yield_per": 5_000}
+    for row in connection.execute(_in_order, {"of": campaign}, execution_options=options):
         yield Drawn(*row)
 
 
-def amend(connection: Connection, campaign: int, amended: Amended, now: float) -> bool:
-    """Change the design; tell whether it was still the version that the change was made for."""
-    told = {"of": campaign, "before": amended.version, "text": amended.design}
-    told |= {"said": amended.caveats, "to": amended.state}
-    if connection.execute(_amend, told).first() is None:
-        return False
+def amend(connection: Connection, campaign: int, amended: Amended, now: float) -> None:
+    """Change the design, and give up what is not to be asked any more."""
+    told = {"of": campaign, "text": amended.design}
+    connection.execute(_amend, told | {"said": amended.caveats, "to": amended.state})
     for segment, body in amended.memories.items():
         connection.execute(_remember, {"of": campaign, "place": segment, "kept": body})
-    rows = [{"of": campaign, "draw": each} for each in amended.given_up]
-    given_up = [row["draw"] for row in rows if connection.execute(_give_up, row).first()]
-    if given_up:
-        log.append(connection, campaign, now, "given up", {"draws": given_up})
+    if amended.given_up:
+        rows = [{"of": campaign, "draw": each} for each in amended.given_up]
+        connection.execute(_give_up, rows)
+        log.append(connection, campaign, now, "given up", {"draws": list(amended.given_up)})
     log.append(connection, campaign, now, "amended", amended.event)
-    return True
 
 
-def bring(
-    connection: Connection,
-    campaign: int,
-    brought: Sequence[Drawn],
-    caveats: str,
-    events: Sequence[Mapping[str, Any]],
-    now: float,
-) -> None:
+def bring(connection: Connection, campaign: int, brought: Brought, now: float) -> None:
     """Add answers that were there before the campaign."""
-    add(connection, campaign, brought)
-    connection.execute(_caveats, {"of": campaign, "said": caveats})
-    log.append(connection, campaign, now, "imported", *events)
+    add(connection, campaign, brought.draws)
+    connection.execute(_caveats, {"of": campaign, "said": brought.caveats})
+    log.append(connection, campaign, now, "imported", *brought.events)
 
 
 def erase(connection: Connection, campaign: int, erased: Erased, now: float) -> None:
@@ -124,7 +155,25 @@ def erase(connection: Connection, campaign: int, erased: Erased, now: float) -> 
     if rows:
         connection.execute(_erase, rows)
         connection.execute(_drop_extras, rows)
-    log.redact(connection, campaign, erased.redacted)
-    connection.execute(_rename, {"of": campaign, "text": erased.design})
-    body = {"draws": list(erased.draws), "events": sorted(erased.redacted)}
+    if aside := [{"of": campaign, "draw": d, "try": t} for d, t in erased.extras]:
+        connection.execute(_drop_extra, aside)
+    if erased.asker is not None:
+        _forget_asker(connection, campaign, erased.asker, now)
+    if redacted := [vars(each) for each in erased.redacted]:
+        connection.execute(_redact, redacted)
+    if erased.amended is not None:
+        amend(connection, campaign, erased.amended, now)
+    else:
+        connection.execute(_rename, {"of": campaign, "text": erased.design})
+    changed = sorted(each.event for each in erased.redacted)
+    body = {"draws": list(erased.draws), "events": changed}
     log.append(connection, campaign, now, "erased", body)
+
+
+def _forget_asker(connection: Connection, campaign: int, asker: str, now: float) -> None:
+    """Take back what somebody has, and leave no draw with their name."""
+    told = {"of": campaign, "asker": asker}
+    back = sorted((row[0], row[1]) for row in connection.execute(_take_back, told))
+    bodies = [{"draw": draw, "try": attempt} for draw, attempt in back]
+    log.append(connection, campaign, now, "released", *bodies)
+    connection.execute(_forget, told)

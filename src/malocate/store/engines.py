@@ -122,6 +122,13 @@ class Database:
             with self._told(), self._turn(), self.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
 
+    def scrub(self) -> None:
+        """Let an SQLite file forget what was removed: its free pages and its log hold it else."""
+        if self.is_sqlite:
+            with self._told(), self.engine.connect() as connection, self._turn():
+                connection.exec_driver_sql("VACUUM").close()
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()

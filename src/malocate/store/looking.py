@@ -12,7 +12,7 @@ from malocate.store import changes, log
 from malocate.store import draws as drawing
 from malocate.store.draws import Drawn
 from malocate.store.log import Event, Seal
-from malocate.store.schema import campaigns, draws
+from malocate.store.schema import campaigns, draws, memories, rounds
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,12 @@ class Held:
 HELD = tuple(campaigns.c[name] for name in Held.__dataclass_fields__)
 BY_NAME = select(*HELD).where(campaigns.c.name == bindparam("called"))
 BY_ID = select(*HELD).where(campaigns.c.id == bindparam("of"))
+MEMORIES = select(memories.c.segment, memories.c.body).where(memories.c.campaign == bindparam("of"))
+ROUNDS = (
+    select(rounds.c.number, rounds.c.planned, rounds.c.body)
+    .where(rounds.c.campaign == bindparam("of"), rounds.c.number > bindparam("after"))
+    .order_by(rounds.c.number)
+)
 _next_draw = select(func.max(draws.c.id)).where(draws.c.campaign == bindparam("of"))
 
 
@@ -75,7 +81,20 @@ class Look:
 
     def events(self) -> Iterator[Event]:
         """All events, in order."""
-        return log.events(self._connection, self._campaign)
+        try:
+            yield from log.events(self._connection, self._campaign)
+        finally:  # what follows in this transaction may write, which cannot be streamed
+            self._connection.execution_options(stream_results=False, yield_per=None)
+
+    def memories(self) -> dict[int, bytes]:
+        """What is remembered of each segment."""
+        rows = self._connection.execute(MEMORIES, {"of": self._campaign})
+        return {row[0]: bytes(row[1]) for row in rows}
+
+    def rounds(self) -> list[tuple[int, float, str]]:
+        """All rounds: number, time and body."""
+        rows = self._connection.execute(ROUNDS, {"of": self._campaign, "after": 0})
+        return [(row[0], row[1], row[2]) for row in rows]
 
     def check(self) -> Seal:
         """The chain of events, computed anew."""

@@ -16,7 +16,7 @@ The contract, which SQLite and PostgreSQL both keep (`malocate.testing.StoreChec
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ from malocate.store import draws as drawing
 from malocate.store.draws import Drawn, Redraw
 from malocate.store.engines import Database
 from malocate.store.log import Event, Seal
-from malocate.store.looking import BY_ID, BY_NAME, HELD, Held, Look
+from malocate.store.looking import BY_ID, BY_NAME, HELD, MEMORIES, ROUNDS, Held, Look
 from malocate.store.schema import campaigns, memories, rounds
 from malocate.store.telling import Answer, Outcome
 
@@ -104,14 +104,8 @@ _asked = select(campaigns.c.state, campaigns.c.version, drawing.ANY_DUE, drawing
     _this
 )
 _beat = update(campaigns).where(_this).values(worker_until=bindparam("until"))
-_memory = select(memories.c.segment, memories.c.body).where(memories.c.campaign == bindparam("of"))
 _forget = delete(memories).where(
     memories.c.campaign == bindparam("of"), memories.c.segment == bindparam("place")
-)
-_rounds = (
-    select(rounds.c.number, rounds.c.planned, rounds.c.body)
-    .where(rounds.c.campaign == bindparam("of"), rounds.c.number > bindparam("after"))
-    .order_by(rounds.c.number)
 )
 
 
@@ -397,28 +391,31 @@ class Store:
         with self._changing(campaign, alone=True) as connection:
             return log.seal(connection, campaign, at_least)
 
-    def amend(self, campaign: int, amended: changes.Amended, *, now: float) -> bool:
-        """Change the design; tell whether it was still the version that the change was made for."""
+    def amend(
+        self, campaign: int, prepare: Callable[[Look], changes.Amended], *, now: float
+    ) -> None:
+        """Change the design to what `prepare` makes of a state that nobody changes meanwhile."""
         with self._changing(campaign, alone=True) as connection:
-            return changes.amend(connection, campaign, amended, now)
+            amended = prepare(Look(connection, campaign))
+            changes.amend(connection, campaign, amended, now)
 
     def bring(
-        self,
-        campaign: int,
-        brought: Sequence[Drawn],
-        caveats: str,
-        events: Sequence[Mapping[str, Any]],
-        *,
-        now: float,
-    ) -> None:
-        """Add answers that were there before the campaign, with their events."""
+        self, campaign: int, prepare: Callable[[Look], changes.Brought], *, now: float
+    ) -> int:
+        """Add the answers from before the campaign that `prepare` gives; count them."""
         with self._changing(campaign, alone=True) as connection:
-            changes.bring(connection, campaign, brought, caveats, events, now)
+            brought = prepare(Look(connection, campaign))
+            if brought.draws:
+                changes.bring(connection, campaign, brought, now)
+            return len(brought.draws)
 
-    def erase(self, campaign: int, erased: changes.Erased, *, now: float) -> None:
-        """Remove answers and what the log says of them."""
+    def erase(self, campaign: int, prepare: Callable[[Look], changes.Erased], *, now: float) -> int:
+        """Remove the answers that `prepare` finds, and what the log says of them; count them."""
         with self._changing(campaign, alone=True) as connection:
+            erased = prepare(Look(connection, campaign))
             changes.erase(connection, campaign, erased, now)
+        self.database.scrub()
+        return len(erased.draws)
 
     def check(self, campaign: int) -> Seal:
         """Compute the chain of events anew, and say where it breaks."""
@@ -433,13 +430,14 @@ class Store:
     def rounds(self, campaign: int, after: int = 0) -> list[tuple[int, float, str]]:
         """Give the rounds begun after a number: number, time and body."""
         with self.database.reading() as connection:
-            rows = connection.execute(_rounds, {"of": campaign, "after": after})
+            rows = connection.execute(ROUNDS, {"of": campaign, "after": after})
             return [(row[0], row[1], row[2]) for row in rows]
 
     def memories(self, campaign: int) -> dict[int, bytes]:
         """Give what is remembered of each segment."""
         with self.database.reading() as connection:
-            return {row[0]: bytes(row[1]) for row in connection.execute(_memory, {"of": campaign})}
+            rows = connection.execute(MEMORIES, {"of": campaign})
+            return {row[0]: bytes(row[1]) for row in rows}
 
     def _reclaim(self, connection: Connection, campaign: int, now: float) -> int:
         over = drawing.reclaim(connection, campaign, now)
