@@ -183,6 +183,27 @@ def test_a_server_killed_among_requests_loses_and_doubles_nothing(serving, url):
         assert campaign.verify().ok
 
 
+def test_a_newcomer_sees_a_campaign_move():
+    port = free_port()
+    command = [sys.executable, "-m", "malocate", "demo", "--serve", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    seen: list[int] = []
+    try:
+        for _ in range(600):
+            with suppress(OSError, HTTPException):
+                path = f"http://127.0.0.1:{port}/api/v1/campaigns/wines"
+                with urllib.request.urlopen(path, timeout=5) as answer:
+                    seen.append(json.loads(answer.read())["answered"])
+            if len(seen) > 1 and seen[-1] > seen[0]:
+                break
+            time.sleep(0.2)
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=30)
+    assert seen[-1] > seen[0]
+    assert code in (0, 130)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "malocate.example"])
 def test_nothing_is_open_where_others_can_come(host):
     with pytest.raises(InvalidInput, match="no tokens"):

@@ -32,6 +32,10 @@ def demo(
     ),
     seed: Annotated[int, typer.Option(min=0, help="Each seed makes another market.")] = 0,
     jobs: Jobs = CORES,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show a living campaign in the browser instead.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="With --serve.")] = 8000,
 ) -> None:
     """Spend a budget on five towns where it teaches most, and compare with asking all alike.
 
@@ -40,6 +44,11 @@ def demo(
     where its completed ratings are worst; uniform asks the same number everywhere. The ratings are
     made up, so the table can hold the bounds, which come from the answers alone, against the truth.
     """
+    if serve:
+        from malocate.cli.living import live_here
+
+        live_here(port)
+        return
     from malocate.experiments.compare import compare
 
     check_picture(output)
@@ -54,6 +63,7 @@ def demo(
     title = f"{len(MARKET)} towns, {design.budget:,.0f} answers"
     found.plot(title).savefig(output, dpi=150)
     say(f"Picture: {output}")
+    say("To see a campaign live in the browser: malocate demo --serve")
 
 
 def market(seed: int) -> tuple[Design, dict[str, Synthetic]]:
