@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from surveys import live, small_design
 
 from malocate import Campaign
+from malocate.campaign import memory
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,41 @@ def test_a_campaign_that_nobody_touched_verifies(copy):
 def test_an_answer_changed_in_the_tables_is_found(copy):
     words = tampered(copy, "UPDATE draws SET value = 5 - value WHERE id = 7")
     assert "draw 7 has value" in words
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE campaigns SET design = replace(design, '260', '250')", "the design in the tables"),
+        ("UPDATE campaigns SET standing = replace(standing, 'upper\": ', 'upper\": 1')",
+         "the standing in the tables"),
+        ("UPDATE campaigns SET why = 'all is well'", "the campaign's reason is 'all is well'"),
+        ("UPDATE rounds SET body = replace(body, 'why\": \"', 'why\": \"not ') WHERE number = 2",
+         "round 2 in the tables, why"),
+        ("UPDATE campaigns SET round = round - 1", "rounds"),
+    ],
+)  # fmt: skip
+def test_what_a_report_reads_is_compared_with_the_log(copy, statement, words):
+    assert words in tampered(copy, statement)
+
+
+def doubled(completion):
+    return replace(completion, left=2 * completion.left)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda found: {"band": replace(found.band, upper=found.band.upper / 2)}, "upper is"),
+        (lambda found: {"completion": doubled(found.completion)}, "another completion"),
+    ],
+)
+def test_a_band_or_completion_changed_in_the_tables_is_found(copy, change, words):
+    with Campaign.open(copy) as campaign:
+        found = campaign.findings()[1]
+        changed = memory.pack(replace(found, **change(found)))
+    words_found = tampered(copy, ("UPDATE memories SET body = ? WHERE segment = 1", (changed,)))
+    assert words in words_found
 
 
 def test_an_answer_dropped_from_the_tables_is_found(copy):

@@ -18,7 +18,15 @@ from malocate.campaign import answers as answering
 from malocate.campaign.amending import carried_over
 from malocate.campaign.importing import brought
 from malocate.campaign.presence import Presence
-from malocate.campaign.stepping import Caveats, Stage, Step, advance, decision, draws_of
+from malocate.campaign.stepping import (
+    Caveats,
+    Stage,
+    Step,
+    advance,
+    decision,
+    draws_of,
+    standing,
+)
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.rounds import Batch, Stop
@@ -42,6 +50,9 @@ class Replayed:
     stage: Stage
     draws: dict[int, Drawn]
     state: str = "open"
+    why: str = ""
+    standing: dict[str, Any] = field(default_factory=dict)
+    bodies: dict[int, dict[str, Any]] = field(default_factory=dict)
     rounds: int = 0
     erased: int = 0
     unproven: int = 0
@@ -118,13 +129,18 @@ class Replay:
     def _planned(self, event: Event) -> None:
         now = self.now if self._now is None else self._now
         told = {name: value for name, value in event.told.items() if name not in ("seen", "salt")}
+        if "stop" in told:
+            now.why = told["stop"]["why"]
+        else:
+            now.bodies[told["round"]] = told
         if now.erased:
             now.unproven += 1
             self._adopt(now, told)
             return
         step = self._step(now)
-        _compare(told, decision(now.stage, step), f"round {told['round']}")
+        compare(told, decision(now.stage, step), f"round {told['round']}")
         now.rounds += 1
+        now.standing = standing(now.stage, step)
         self._follow(now, step)
 
     def _step(self, now: Replayed) -> Step:
@@ -257,7 +273,7 @@ def _erased(now: Replayed, told: dict[str, Any]) -> None:
 
 
 def _turned(now: Replayed, told: dict[str, Any]) -> None:
-    now.state = told["to"]
+    now.state, now.why = told["to"], told["why"]
 
 
 def _imported(now: Replayed, told: dict[str, Any]) -> None:
@@ -299,22 +315,18 @@ _HANDLERS: dict[str, Callable[[Replayed, dict[str, Any]], None]] = {
 }
 
 
-def _compare(recorded: Any, computed: Any, where: str) -> None:
+def compare(recorded: Any, computed: Any, where: str) -> None:
     """Refuse a difference, naming its place."""
     if isinstance(recorded, dict) and isinstance(computed, dict):
         for name in sorted(recorded.keys() | computed.keys()):
-            _compare(recorded.get(name), computed.get(name), f"{where}, {name}")
+            compare(recorded.get(name), computed.get(name), f"{where}, {name}")
     elif (
         isinstance(recorded, list) and isinstance(computed, list) and len(recorded) == len(computed)
     ):
         for place, pair in enumerate(zip(recorded, computed, strict=True)):
-            _compare(*pair, f"{where}[{place}]")
+            compare(*pair, f"{where}[{place}]")
     elif not _same(recorded, computed):
         raise Differs(f"{where} is recorded as {recorded!r}, and the answers give {computed!r}")
-
-
-def _are_lists(one: Any, two: Any) -> bool:
-    return isinstance(one, list) and isinstance(two, list) and len(one) == len(two)
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -148,7 +148,7 @@ def _numbered(drawn: Drawn, number: int) -> Drawn:
 
 def decision(stage: Stage, step: Step) -> dict[str, Any]:
     """Give what was found and decided as a table: the same for the same answers."""
-    found = {batch.segment: _found(step.findings[batch.place]) for batch in stage.batches}
+    found = {batch.segment: found_of(step.findings[batch.place]) for batch in stage.batches}
     told: dict[str, Any] = {"round": stage.number + 1, "found": found}
     told |= {
         "spent": spent(stage.design, step.findings),
@@ -174,7 +174,7 @@ MOST_LISTED = 50
 def standing(stage: Stage, step: Step) -> dict[str, Any]:
     """Give how every segment stands as a table, for whoever looks at the campaign."""
     each = zip(stage.design.segments, step.findings, strict=True)
-    segments = {segment.name: _found(finding) for segment, finding in each if finding is not None}
+    segments = {segment.name: found_of(finding) for segment, finding in each if finding is not None}
     return _plain(
         {
             "segments": segments,
@@ -186,7 +186,8 @@ def standing(stage: Stage, step: Step) -> dict[str, Any]:
     )
 
 
-def _found(finding: Finding | None) -> dict[str, Any]:
+def found_of(finding: Finding | None) -> dict[str, Any]:
+    """Give what a look found as a table; an empty one before the first."""
     if finding is None:
         return {}
     told: dict[str, Any] = {"asked": finding.asked, "looks": finding.number}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from malocate.campaign.comparing import compare_tables
 from malocate.campaign.replaying import Differs, Replay, Replayed
 from malocate.rounds.step import MapOf
 from malocate.store import Look, Seal, Store
@@ -68,7 +69,7 @@ def verify(
         try:
             if not broken:
                 _live_through(look, replay, seal.events, progress)
-                _compare_tables(look, replay.now)
+                compare_tables(look, replay.now)
         except Differs as difference:
             broken = str(difference)
         return _verification(look, seal, replay, broken)
@@ -102,28 +103,3 @@ def _verification(look: Look, seal: Seal, replay: Replay, broken: str) -> Verifi
         digest=look.digest,
         broken=broken,
     )
-
-
-def _compare_tables(look: Look, now: Replayed) -> None:
-    """Compare every draw in the tables with that of the replay."""
-    count = 0
-    for drawn in look.every_draw():
-        if drawn.id in now.gone and drawn.value is None:
-            continue
-        count += 1
-        expected = now.draws.get(drawn.id)
-        if expected is None:
-            raise Differs(f"the tables hold a draw {drawn.id} that nobody planned")
-        for name in _COMPARED:
-            one, two = getattr(drawn, name), getattr(expected, name)
-            if one != two:
-                words = f"draw {drawn.id} has {name} {one!r} in the tables and {two!r} by the log"
-                raise Differs(words)
-    if count != len(now.draws):
-        raise Differs(f"the tables hold {count:,} draws and the log tells of {len(now.draws):,}")
-    if look.held.state != now.state:
-        words = f"the campaign is {look.held.state} in the tables and {now.state} by the log"
-        raise Differs(words)
-
-
-_COMPARED = ("segment", "number", "row", "col", "repeats", "probability", "state", "value")
