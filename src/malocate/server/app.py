@@ -10,7 +10,7 @@ from fastapi import FastAPI, Response
 
 import malocate
 from malocate.errors import StoreError
-from malocate.server import api, metrics, problems, protection
+from malocate.server import answering, api, metrics, pages, problems, protection
 from malocate.server.office import Office
 from malocate.server.problems import told
 from malocate.store import Store
@@ -59,6 +59,8 @@ def create_app(
     protection.install(app, loopback_only=open_to_all, rates=rates)
     metrics.install(app, office)
     app.include_router(api.router(office))
+    app.include_router(answering.router(office))
+    app.include_router(pages.router(office, pages.Watching()))
     _health(app, office)
     return app
 

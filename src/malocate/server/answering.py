@@ -1,0 +1,255 @@
+"""The answer page: one question at a time, in plain words, for whoever holds the phone.
+
+A form is sent and the next question comes back. What was answered last, and what was skipped, is
+kept in a cookie of the answerer's; an answer that is sent twice is recorded once, by its ticket.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from malocate.campaign import Campaign, Ticket
+from malocate.errors import Conflict, InvalidInput, NotFound
+from malocate.server.office import Office
+from malocate.server.pages import Name, form_of, visiting
+from malocate.server.protection import check_origin
+from malocate.server.rendering import PageRoute, page, segment_path
+
+QUESTION = "How much does {row} like {column}?"
+"""The question, until a design can say its own."""
+
+AGAIN = (
+    "You may have seen this question before: it is asked again on purpose. Answer as you feel "
+    "now. How much two answers differ shows how exact answers are."
+)
+NOTES = {
+    "answered": "Thank you, your answer is recorded.",
+    "same": "That answer had been recorded already; it counts once.",
+    "late": "Thank you, your answer is recorded. It came late, and counts all the same.",
+    "extra": "Somebody else had answered this in the meantime; your answer is kept beside it.",
+    "skipped": "Skipped; somebody else may be asked this.",
+    "gone": "That question is no longer out; here is another.",
+    "refused": "Noted: this question will not be asked again.",
+    "changed": "Your last answer is changed; the change is in the log.",
+}
+
+COOKIE = "malocate-answering"
+MOST_BUTTONS, MOST_SKIPPED, LEASE = 11, 10, 3_600.0
+LAST_FOR = 12 * 3_600
+
+
+@dataclass(frozen=True)
+class Last:
+    """The answer before: what an undo changes."""
+
+    ticket: str
+    value: float
+    segment: str
+    row: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is remembered of an answerer: the last answer, and the draws that were skipped."""
+
+    campaign: str = ""
+    who: str = ""
+    last: Last | None = None
+    skipped: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, request: Request, campaign: str, who: str) -> Trace:
+        """Read the trace of this answerer in this campaign; an empty one if there is none."""
+        try:
+            told = json.loads(base64.urlsafe_b64decode(request.cookies.get(COOKIE, "")))
+            last = None if told["last"] is None else Last(**told["last"])
+            found = cls(str(told["campaign"]), str(told["who"]), last, tuple(told["skipped"]))
+        except (ValueError, KeyError, TypeError):
+            return cls(campaign, who)
+        return found if (found.campaign, found.who) == (campaign, who) else cls(campaign, who)
+
+    def keep(self, request: Request, answer: Response) -> None:
+        """Leave the trace in a cookie."""
+        text = base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
+        secure = request.url.scheme == "https"
+        answer.set_cookie(
+            COOKIE, text, max_age=LAST_FOR, path="/c/", httponly=True, samesite="strict",
+            secure=secure,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How an answer is given: by buttons on a short scale of whole numbers, else as a number."""
+
+    low: float | None
+    high: float | None
+    buttons: tuple[int, ...]
+
+    @classmethod
+    def of(cls, limits: tuple[float, float] | None) -> Scale:
+        """Give the scale of a segment.
+
+        >>> Scale.of((1, 5)).buttons, Scale.of((0, 100)).buttons
+        ((1, 2, 3, 4, 5), ())
+        """
+        if limits is None:
+            return cls(None, None, ())
+        low, high = limits
+        whole = low == int(low) and high == int(high) and high - low < MOST_BUTTONS
+        return cls(low, high, tuple(range(int(low), int(high) + 1)) if whole else ())
+
+
+def router(office: Office) -> APIRouter:
+    """Give the routes of the answer page."""
+    pages = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+    @pages.get("/c/{name}/answer")
+    async def question(
+        request: Request,
+        name: Name,
+        who: Annotated[str, Query(max_length=200)] = "",
+        note: Annotated[str, Query(max_length=20)] = "",
+        change: bool = False,
+    ) -> Response:
+        campaign, visitor = await office.campaign(request, name, "asker")
+        trace = Trace.of(request, name, who.strip())
+        if not trace.who:
+            shown: dict[str, Any] = {"title": f"Answer {name}", "name": name}
+            return page("who.html", **shown, **visiting(office, visitor))
+        if change and trace.last is not None:
+            shown = _changing(campaign, trace.last)
+        else:
+            shown = await _asking(office, campaign, trace)
+        shown |= {"name": name, "who": trace.who, "last": trace.last, "note": NOTES.get(note, "")}
+        return page("answer.html", title="Question", **shown, **visiting(office, visitor))
+
+    @pages.post("/c/{name}/answer")
+    async def answered(request: Request, name: Name) -> Response:
+        check_origin(request)
+        campaign, _ = await office.campaign(request, name, "asker")
+        form = await form_of(request)
+        trace = Trace.of(request, name, form.get("who", "").strip())
+        if not trace.who:
+            raise InvalidInput("The form does not say who answers; open the answer page again.")
+        note, trace = await _done(office, campaign, trace, form)
+        told = urlencode({"who": trace.who, "note": note})
+        answer = RedirectResponse(f"/c/{segment_path(name)}/answer?{told}", 303)
+        trace.keep(request, answer)
+        return answer
+
+    return pages
+
+
+async def _asking(office: Office, campaign: Campaign, trace: Trace) -> dict[str, Any]:
+    """Give what the page shows of the next question."""
+    ticket = await office.desk.write(next_question, campaign, trace.who, trace.skipped)
+    if ticket is None:
+        status = await office.desk.read(campaign.status)
+        over = status.state in ("done", "finished")
+        return {"ticket": None, "over": over, "words": status.words, "changing": False}
+    shown = _question(campaign, ticket.segment, ticket.row, ticket.column)
+    again = AGAIN if ticket.note else ""
+    return shown | {"ticket": ticket.id, "again": again, "changing": False, "given": None}
+
+
+def _changing(campaign: Campaign, last: Last) -> dict[str, Any]:
+    """Give what the page shows of the last question, to answer it otherwise."""
+    shown = _question(campaign, last.segment, last.row, last.column)
+    return shown | {"ticket": last.ticket, "again": "", "changing": True, "given": last.value}
+
+
+def _question(campaign: Campaign, segment: str, row: object, column: object) -> dict[str, Any]:
+    found = next((each for each in campaign.design.segments if each.name == segment), None)
+    if found is None:
+        raise NotFound(f"There is no segment {segment!r} any more; open the answer page again.")
+    several = len(campaign.design.segments) > 1
+    return {
+        "question": QUESTION.format(row=row, column=column),
+        "segment": segment if several else "",
+        "about": {"segment": segment, "row": str(row), "column": str(column)},
+        "scale": Scale.of(found.scale),
+    }
+
+
+def next_question(campaign: Campaign, who: str, skipped: tuple[str, ...]) -> Ticket | None:
+    """Lend a question that was not skipped; one that was, if there is no other.
+
+    What is lent on the way is given back.
+    """
+    tickets = campaign.ask(1, who=who, lease=LEASE, plan=False)
+    if tickets and _draw(tickets[0].id) in skipped:
+        tickets = campaign.ask(len(skipped) + 1, who=who, lease=LEASE, plan=False)
+    fresh = [each for each in tickets if _draw(each.id) not in skipped]
+    chosen = next(iter(fresh or tickets), None)
+    for each in tickets:
+        if each is not chosen:
+            campaign.release(each)
+    return chosen
+
+
+def _draw(ticket: str) -> str:
+    """Give which question a ticket is about, whoever it was lent to.
+
+    >>> _draw("0-17-2-ab12")
+    '0-17'
+    """
+    return "-".join(ticket.split("-")[:2])
+
+
+async def _done(
+    office: Office, campaign: Campaign, trace: Trace, form: Mapping[str, str]
+) -> tuple[str, Trace]:
+    """Do what a form asks for; give what to say, and what to remember."""
+    ticket, does = form.get("ticket", ""), form.get("does", "tell")
+    if does == "skip":
+        return await _skipped(office, campaign, trace, ticket)
+    if does == "refuse":
+        reason = form.get("reason", "")[:2_000] or "refused on the answer page"
+        try:
+            await office.desk.write(campaign.decline, ticket, reason)
+        except Conflict:
+            return "gone", trace
+        return "refused", trace
+    value = _value(form.get("value", ""))
+    last = Last(ticket, value, *(form.get(n, "")[:500] for n in ("segment", "row", "column")))
+    if does == "correct":
+        reason = f"undone by {trace.who} on the answer page"
+        await office.desk.write(campaign.correct, ticket, value, reason=reason, who=trace.who)
+        return "changed", replace(trace, last=last)
+    answers = campaign.read([(ticket, value)])
+    (outcome,) = await office.desk.tell(campaign, answers)
+    if outcome in ("conflict", "gone"):
+        await office.desk.write(campaign.tell, ticket, value)  # says what is wrong
+    return outcome, replace(trace, last=last)
+
+
+async def _skipped(
+    office: Office, campaign: Campaign, trace: Trace, ticket: str
+) -> tuple[str, Trace]:
+    try:
+        await office.desk.write(campaign.release, ticket)
+    except Conflict:
+        return "gone", trace
+    return "skipped", replace(trace, skipped=(*trace.skipped, _draw(ticket))[-MOST_SKIPPED:])
+
+
+def _value(text: str) -> float:
+    """Read an answer; a comma does for a point.
+
+    >>> _value("3,5")
+    3.5
+    """
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        raise InvalidInput(f"The answer is {text!r}; it must be a number.") from None
