@@ -11,13 +11,12 @@ import json
 import os
 import secrets
 import socket
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from malocate.campaign import answers as answering
 from malocate.campaign import memory
+from malocate.campaign.beating import repeated
 from malocate.campaign.stepping import Caveats, Stage, Step, advance, decision, draws_of, standing
 from malocate.design import Design
 from malocate.rounds import Batch, Finding, Stop
@@ -57,7 +56,7 @@ class Planner:
         if not self._claim(held.round):
             return "elsewhere"
         try:
-            with self._kept(held.round):
+            with repeated(lambda: self._claim(held.round), self._lease / 3):
                 return self._plan()
         finally:
             self._store.unclaim(self._campaign, self._me)
@@ -125,23 +124,6 @@ class Planner:
         return self._store.claim(
             self._campaign, self._me, after=after, now=now, until=now + self._lease
         )
-
-    @contextmanager
-    def _kept(self, after: int) -> Iterator[None]:
-        """Renew the lease from a thread of its own while the fits run."""
-        over = threading.Event()
-
-        def renew() -> None:
-            while not over.wait(self._lease / 3):
-                self._claim(after)
-
-        keeper = threading.Thread(target=renew, daemon=True)
-        keeper.start()
-        try:
-            yield
-        finally:
-            over.set()
-            keeper.join()
 
 
 def _packed(step: Step, place: int) -> bytes:

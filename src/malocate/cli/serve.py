@@ -6,7 +6,6 @@ import ipaddress
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,23 +97,19 @@ def _greet(store: Store, base: str) -> None:
 @contextmanager
 def _planners(url: str, store: Store) -> Iterator[None]:
     """Keep one planner running for each campaign, in a process of its own."""
+    from malocate.campaign.beating import repeated
+
     running: dict[str, subprocess.Popen[bytes]] = {}
-    over = threading.Event()
 
     def keep() -> None:
-        while not over.is_set():
-            for name in store.names():
-                if name not in running or running[name].poll() not in (None, 0):
-                    running[name] = _planner(url, name)
-            over.wait(LOOK_EVERY)
+        for name in store.names():
+            if name not in running or running[name].poll() not in (None, 0):
+                running[name] = _planner(url, name)
 
-    keeper = threading.Thread(target=keep, daemon=True)
-    keeper.start()
     try:
-        yield
+        with repeated(keep, LOOK_EVERY, at_once=True):
+            yield
     finally:
-        over.set()
-        keeper.join()
         for each in running.values():
             each.communicate()  # its input ends, and so does the planner
 

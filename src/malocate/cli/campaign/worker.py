@@ -102,22 +102,16 @@ def _step(campaign: Campaign) -> str:
 @contextmanager
 def _beating(campaign: Campaign) -> Iterator[None]:
     """Give signs of life from a thread of its own, also while a plan is made."""
-    over = threading.Event()
+    from malocate.campaign.beating import repeated
 
     def beat() -> None:
-        while True:
-            with suppress(StoreError):  # the loop tells of it
-                campaign.store.beat(campaign.id, until=time.time() + 3 * BEAT)
-            if over.wait(BEAT):
-                return
+        with suppress(StoreError):  # the loop tells of it
+            campaign.store.beat(campaign.id, until=time.time() + 3 * BEAT)
 
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
     try:
-        yield
+        with repeated(beat, BEAT, at_once=True):
+            yield
     finally:
-        over.set()
-        thread.join()
         with suppress(StoreError):  # it runs out by itself
             campaign.store.beat(campaign.id, until=0.0)
 
