@@ -15,7 +15,7 @@ from malocate.server.problems import told
 LARGEST_BODY = 4_000_000
 """Bytes."""
 
-PER_SECOND, BURST = 200.0, 400.0
+PER_SECOND, BURST = 2_000.0, 4_000.0
 """Requests that one client may make a second, and at once."""
 
 MOST_CLIENTS = 10_000
