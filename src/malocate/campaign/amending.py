@@ -12,7 +12,7 @@ from malocate.campaign import memory
 from malocate.campaign.importing import doubted
 from malocate.campaign.stepping import Caveats
 from malocate.design import Design
-from malocate.errors import Conflict, InvalidInput, NotFound
+from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
 from malocate.rounds import Finding
 from malocate.store import Amended, Look
@@ -25,8 +25,8 @@ CellsOf = Mapping[str, Iterable[tuple[Hashable, Hashable]]]
 class Amendment:
     """What is to change: limits and goals, more segments, rows, columns, and cells to mask.
 
-    `rows` and `columns` are new labels by segment (numbers of lines where it has no labels), `mask`
-    the cells, by label, that are not to be asked any more.
+    `rows` and `columns` are new labels by segment (where it has none, as many names as there are
+    new lines), `mask` the cells, by label, that are not to be asked any more.
     """
 
     budget: float | None = None
@@ -40,6 +40,9 @@ class Amendment:
     def of(self, design: Design) -> Design:
         """Give the design after the change."""
         names = [segment.name for segment in design.segments]
+        for side in ("rows", "columns"):
+            for name, lines in getattr(self, side).items():
+                _check_lines(side, name, lines)
         for name in {*self.rows, *self.columns, *self.mask}:
             if name not in names:
                 raise NotFound(f"There is no segment {name!r}; there is {', '.join(names)}.")
@@ -80,8 +83,9 @@ class Amendment:
         mask = np.zeros(shape, dtype=np.bool_)
         if segment.mask is not None:
             mask[: segment.shape[0], : segment.shape[1]] = segment.mask
-        for row, column in self.mask.get(segment.name, ()):
-            mask[_placed(labels, shape, segment.name, row, column)] = True
+        sides = _places(labels, shape)
+        for cell in self.mask.get(segment.name, ()):
+            mask[_placed(sides, segment.name, cell)] = True
         settings = {n: getattr(segment, n) for n in ("scale", "weight", "cost", "cap", "floor")}
         kept = mask if mask.any() else None
         return Segment(segment.name, shape, labels=labels, mask=kept, **settings)
@@ -118,6 +122,12 @@ def amended(
     )
 
 
+def _check_lines(side: str, name: str, lines: Any) -> None:
+    """Refuse one name in the place of several: a text would be taken letter by letter."""
+    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+        raise InvalidType(f"{side} of segment {name!r} are {lines!r}; give a list of names.")
+
+
 def _counted(look: Look, after: Design) -> tuple[dict[str, int], list[int]]:
     """Count each segment's draws, and list those to be asked at cells that are masked by now."""
     planned: dict[str, int] = {}
@@ -152,13 +162,21 @@ def changed_cells(one: Segment, two: Segment) -> bool:
     )
 
 
-def _placed(
-    labels: Any, shape: tuple[int, int], name: str, row: Hashable, column: Hashable
-) -> tuple[int, int]:
+Places = tuple[Mapping[Hashable, int], Mapping[Hashable, int]]
+
+
+def _places(labels: Any, shape: tuple[int, int]) -> Places:
+    """Give the places of rows and of columns by their labels, or numbers where there are none."""
     sides = labels if labels is not None else (range(shape[0]), range(shape[1]))
-    found = []
-    for side, label, kind in zip(sides, (row, column), ("row", "column"), strict=True):
+    rows, columns = ({label: place for place, label in enumerate(side)} for side in sides)
+    return rows, columns
+
+
+def _placed(sides: Places, name: str, cell: Any) -> tuple[int, int]:
+    if isinstance(cell, str) or not isinstance(cell, Sequence) or len(cell) != 2:
+        words = f"mask of segment {name!r} holds {cell!r}"
+        raise InvalidType(f"{words}; give pairs of a row and a column.")
+    for side, label, kind in zip(sides, cell, ("row", "column"), strict=True):
         if label not in side:
             raise NotFound(f"Segment {name!r} has no {kind} {label!r}; check its spelling.")
-        found.append(side.index(label))
-    return found[0], found[1]
+    return sides[0][cell[0]], sides[1][cell[1]]

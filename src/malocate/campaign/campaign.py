@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malocate.campaign import erasing, exporting, importing, tickets
 from malocate.campaign.amending import Amendment, CellsOf, Lines, prepared
+from malocate.campaign.checks import (
+    checked_lease,
+    checked_name,
+    checked_number,
+    checked_request,
+    checked_text,
+)
 from malocate.campaign.planner import Planner, Result
 from malocate.campaign.presence import Presence, places_of
 from malocate.campaign.reporting import Report, report_of
@@ -23,7 +28,6 @@ from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
-from malocate.problem.settings import check_count, check_positive
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Held, Lent, Outcome, Store
@@ -82,7 +86,9 @@ class Campaign:
         """
         if not isinstance(design, Design):
             raise InvalidType(f"design is {design!r}; it must be a Design.")
-        text = design.to_toml()
+        if name is not None:
+            checked_name("name", name, "give the campaign a name, or leave it out")
+        text = checked_text("design", design.to_toml())
         Design.from_toml(text)  # what cannot be read back must not begin
         store = Store.open(str(url), create=True)
         with _closed_on_error(store):
@@ -140,7 +146,7 @@ class Campaign:
         The list is empty when nothing is to be asked now; `status` says why. When the round is
         answered, the next is planned here, unless a worker does it or `plan` is False.
         """
-        most = _checked_request(n, who, lease, capacity)
+        most = checked_request(n, who, lease, capacity)
         lent = self._lend(most, who, lease, segment, rows)
         idle = plan and lent.state == "open" and not lent.before and not lent.fresh
         if idle and not self._worker_is_there() and self.plan() == "planned":
@@ -189,7 +195,7 @@ class Campaign:
 
     def renew(self, ticket: str | Ticket, lease: float = LEASE) -> None:
         """Keep a ticket for `lease` more seconds from now."""
-        check_positive("lease", lease)
+        checked_lease(lease)
         stub, now = self._stub(ticket), self._clock()
         if not self.store.renew(self.id, stub.draw, stub.attempt, now=now, until=now + lease):
             raise Conflict(_not_out(ticket, "renewed"))
@@ -202,8 +208,8 @@ class Campaign:
 
     def decline(self, ticket: str | Ticket, reason: str = "") -> None:
         """Record that a question was refused; it is not asked again."""
-        stub = self._stub(ticket)
-        now = self._clock()
+        stub, now = self._stub(ticket), self._clock()
+        checked_text("reason", reason)
         drawn = self.store.decline(self.id, stub.draw, stub.attempt, reason=reason, now=now)
         if drawn is None or drawn.state != "refused" or drawn.attempt != stub.attempt:
             raise Conflict(_not_out(ticket, "declined"))
@@ -212,6 +218,7 @@ class Campaign:
         self, ticket: str | Ticket, value: float, *, reason: str, who: str = ""
     ) -> float | None:
         """Change an answer, and give the one before; the change and its reason are logged."""
+        _check_texts(reason=reason, who=who)
         stub, answer = self._stub(ticket), self._answer(ticket, value)
         before = self.store.correct(
             self.id,
@@ -273,6 +280,7 @@ class Campaign:
         label. They cost nothing of the budget. Only if `uniform` declares that every askable
         cell had the same chance can bands that rest on them be called certified.
         """
+        _check_texts(who=who)
         return self.store.bring(
             self.id,
             lambda look: importing.prepared(look, frame, uniform, who),
@@ -301,6 +309,7 @@ class Campaign:
 
         Where cells or segments change, bands are called approximate from then on, and say why.
         """
+        _check_texts(why=why, who=who)
         change = Amendment(
             budget, epsilon, rmse, tuple(segments), rows or {}, columns or {}, mask or {}
         )
@@ -341,6 +350,7 @@ class Campaign:
         self._turn("finished", ("open", "paused", "done", "finished"), why, who)
 
     def _turn(self, state: str, allowed: tuple[str, ...], why: str, who: str) -> None:
+        _check_texts(why=why, who=who)
         held = self.store.held(self.id)
         if held.state not in allowed:
             raise Conflict(
@@ -381,7 +391,7 @@ class Campaign:
         if stub.segment >= len(self._design.segments):
             self._refresh()
         segment = self._design.segments[stub.segment]
-        number = _number(value, f"The answer to ticket {_id(ticket)}")
+        number = checked_number(value, f"The answer to ticket {_id(ticket)}")
         if segment.scale is not None and not segment.scale[0] <= number <= segment.scale[1]:
             low, high = segment.scale
             raise InvalidInput(
@@ -400,23 +410,9 @@ def _closed_on_error(store: Store) -> Iterator[None]:
         raise
 
 
-def _checked_request(n: Any, who: Any, lease: Any, capacity: Any) -> int:
-    check_count("n", n)
-    check_positive("lease", lease)
-    if not isinstance(who, str) or not who:
-        raise InvalidType(f"who is {who!r}; name who asks, such as a tablet or a person.")
-    if capacity is None:
-        return int(n)
-    check_count("capacity", capacity)
-    return min(int(n), int(capacity))
-
-
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidType(f"{what} is {value!r}; it must be a number.")
-    if not math.isfinite(value):
-        raise InvalidInput(f"{what} is {value!r}; it must be finite.")
-    return float(value) + 0.0  # SQLite keeps no sign of nought
+def _check_texts(**texts: Any) -> None:
+    for what, text in texts.items():
+        checked_text(what, text)
 
 
 def _id(ticket: str | Ticket) -> str:

@@ -84,6 +84,7 @@ def read(secret: bytes, name: object) -> Stub:
     parts = str(name).split("-")
     if len(parts) == 4 and all(part.isdecimal() and len(part) < 19 for part in parts[:3]):
         stub = Stub(int(parts[0]), int(parts[1]), int(parts[2]))
-        if hmac.compare_digest(named(secret, stub).encode(), str(name).encode()):
+        given = str(name).encode(errors="replace")
+        if hmac.compare_digest(named(secret, stub).encode(), given):
             return stub
     raise NotFound(f"There is no ticket {name!r} in this campaign; copy it as `ask` gave it.")

@@ -133,8 +133,14 @@ def _lending(of_segments: bool) -> Any:
 _lend_any, _lend_of = _lending(False), _lending(True)
 _candidates = (
     select(*_COLUMNS)
-    .where(_HERE, draws.c.id.in_(_open(True).scalar_subquery()))
+    .where(
+        _HERE,
+        draws.c.state == "open",
+        draws.c.id > bindparam("after"),
+        draws.c.segment.in_(bindparam("segments", expanding=True)),
+    )
     .order_by(draws.c.id)
+    .limit(AT_ONCE)
 )
 _lend_at = (
     update(draws)
@@ -268,18 +274,30 @@ def lend_redrawn(
     segments: Sequence[int],
     redraw: Redraw,
 ) -> list[Drawn]:
-    """Lend open draws at other cells than they were drawn at; replicates of them follow."""
-    told = {"of": campaign, "segments": list(segments), "most": most}
-    found = {row[0]: Drawn(*row) for row in connection.execute(_candidates, told)}
-    lent = []
-    for cell in redraw(list(found.values())):
-        drawn = found[cell.id]
-        place = {"of": campaign, "at_row": cell.row, "at_col": cell.col, "chance": cell.probability}
-        this = {"draw": cell.id, "asker": who, "until": until, "again": cell.repeats}
-        connection.execute(_lend_at, place | this)
-        connection.execute(_follow, place | {"place": drawn.segment, "origin": drawn.number})
-        lent.append(one(connection, campaign, cell.id))
-    return [each for each in lent if each is not None]
+    """Lend open draws at other cells than they were drawn at; replicates of them follow.
+
+    Those that `redraw` leaves out stay open, and later ones are lent in their place.
+    """
+    told = {"of": campaign, "segments": list(segments), "after": -1}
+    lent: list[Drawn] = []
+    while len(lent) < most:
+        found = {row[0]: Drawn(*row) for row in connection.execute(_candidates, told)}
+        if not found:
+            break
+        told["after"] = max(found)
+        cells = redraw(list(found.values()))[: most - len(lent)]
+        lent += [_lent_at(connection, campaign, found[c.id], c, who, until) for c in cells]
+    return lent
+
+
+def _lent_at(
+    connection: Connection, campaign: int, drawn: Drawn, cell: Cell, who: str, until: float
+) -> Drawn:
+    place = {"of": campaign, "at_row": cell.row, "at_col": cell.col, "chance": cell.probability}
+    this = {"draw": cell.id, "asker": who, "until": until, "again": cell.repeats}
+    connection.execute(_lend_at, place | this)
+    connection.execute(_follow, place | {"place": drawn.segment, "origin": drawn.number})
+    return Drawn(*connection.execute(_one, {"of": campaign, "draw": cell.id}).one())
 
 
 def one(connection: Connection, campaign: int, draw: int, lock: bool = False) -> Drawn | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -45,8 +46,9 @@ def parsed(url: str) -> URL:
         text = f"sqlite:///{text}"
     try:
         found = make_url(text)
-    except ArgumentError:
-        raise InvalidInput(f"{text!r} is no address of a database; {_KINDS}.") from None
+    except (ArgumentError, ValueError):
+        shown = re.sub(r"://.*@", "://***@", text)  # a password belongs into no message
+        raise InvalidInput(f"{shown!r} is no address of a database; {_KINDS}.") from None
     if found.get_backend_name() == "postgresql":
         return found.set(drivername="postgresql+psycopg")
     if found.get_backend_name() != "sqlite" or not found.database or found.database == ":memory:":
