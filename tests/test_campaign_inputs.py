@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from surveys import PEOPLE, live, small_design, value_of
 
-from malocate import Campaign, InvalidInput, InvalidType, MalocateError, NotFound
+from malocate import (
+    Campaign,
+    Design,
+    InvalidInput,
+    InvalidType,
+    MalocateError,
+    NotFound,
+    Segment,
+    StoreError,
+)
 
 NASTY = [
     "Robert'); DROP TABLE draws;--",
@@ -39,8 +48,6 @@ def test_any_name_comes_back_as_it_was(campaign):
 
 
 def test_any_label_and_any_name_of_a_campaign_comes_back(url):
-    from malocate import Design, Segment
-
     for number, name in enumerate(NASTY):
         segment = Segment(name, labels=(NASTY, NASTY), scale=(1, 5))
         with Campaign.create(url, Design([segment], budget=60), name=name) as made:
@@ -122,3 +129,25 @@ def test_no_message_shows_a_password(url):
     with pytest.raises(InvalidInput, match="no address") as caught:
         Campaign.open(url)
     assert "hush" not in str(caught.value)
+
+
+def test_no_message_shows_a_password_among_the_options():
+    with pytest.raises(StoreError, match="cannot be reached") as caught:
+        Campaign.open("postgresql://me@127.0.0.1:1/x?password=hush&sslpassword=hush")
+    assert "hush" not in str(caught.value)
+
+
+def test_an_answer_that_no_fit_could_bear_is_refused(tmp_path):
+    design = Design([Segment("north", (4, 3))], budget=60)
+    with Campaign.create(tmp_path / "a.db", design) as campaign:
+        (ticket,) = campaign.ask(1, who="w")
+        with pytest.raises(InvalidInput, match=r"is 1e\+200; answers of segment 'north' go from"):
+            campaign.tell(ticket, 1e200)
+
+
+def test_a_clock_that_went_back_a_day_keeps_nobody_from_planning(campaign, clock):
+    tomorrow = clock[0] + 86_400
+    campaign.store.beat(campaign.id, until=tomorrow + 15)
+    assert campaign.store.claim(campaign.id, "dead", after=0, now=tomorrow, until=tomorrow + 30)
+    assert campaign.ask(1, who="w")
+    assert campaign.verify().ok

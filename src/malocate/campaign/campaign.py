@@ -28,9 +28,11 @@ from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
+from malocate.problem.checks import LARGEST
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Held, Lent, Outcome, Store
+from malocate.store.store import TOO_FAR_AHEAD
 
 if TYPE_CHECKING:
     import pandas
@@ -381,7 +383,8 @@ class Campaign:
         return self.store.lend(self.id, most, who, now=now, until=now + lease, **chosen)
 
     def _worker_is_there(self) -> bool:
-        return self.store.held(self.id).worker_until >= self._clock()
+        ahead = self.store.held(self.id).worker_until - self._clock()
+        return 0 <= ahead <= TOO_FAR_AHEAD
 
     def _stub(self, ticket: str | Ticket) -> Stub:
         return tickets.read(self._secret, _id(ticket))
@@ -392,8 +395,8 @@ class Campaign:
             self._refresh()
         segment = self._design.segments[stub.segment]
         number = checked_number(value, f"The answer to ticket {_id(ticket)}")
-        if segment.scale is not None and not segment.scale[0] <= number <= segment.scale[1]:
-            low, high = segment.scale
+        low, high = segment.scale or (-LARGEST, LARGEST)
+        if not low <= number <= high:
             raise InvalidInput(
                 f"The answer to ticket {_id(ticket)} is {value!r}; answers of segment "
                 f"{segment.name!r} go from {low:g} to {high:g}."

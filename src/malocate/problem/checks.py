@@ -24,7 +24,9 @@ Kind = TypeVar("Kind")
 LONGEST_SIDE = 100_000_000
 """The most rows or columns; row pointers of a longer side would take gigabytes."""
 
-_LARGEST = 1e100  # beyond it, sums of squares of many answers would overflow
+LARGEST = 1e100
+"""The largest answer without a scale; beyond it, sums of squares of many would overflow."""
+
 _EXACT = 2.0**53  # beyond it, a float need not be the whole number that was meant
 
 
@@ -63,7 +65,7 @@ def scale_of(scale: object) -> tuple[float, float] | None:
     numbers = all(isinstance(end, Real) and not isinstance(end, bool | np.bool_) for end in ends)
     if len(ends) != 2 or not numbers:
         raise InvalidType(f"scale is {scale!r}; it must be two numbers, (least, largest).")
-    if not -_LARGEST <= ends[0] < ends[1] <= _LARGEST:
+    if not -LARGEST <= ends[0] < ends[1] <= LARGEST:
         raise InvalidInput(
             f"scale is ({shown(ends[0])}, {shown(ends[1])}); it must be two finite numbers,"
             " the least answer below the largest."
@@ -189,7 +191,7 @@ def answers(
     if array.size == 0:
         return frozen(np.empty(0))
     values: Floats = np.add(array, 0.0, dtype=np.float64)  # a copy, in which -0.0 became 0.0
-    least, largest = scale or (-_LARGEST, _LARGEST)
+    least, largest = scale or (-LARGEST, LARGEST)
     if not (least <= values.min() and values.max() <= largest):
         place = int(np.argmax(~((values >= least) & (values <= largest))))
         refuse_answer(where(place) if where else f"{name}[{place}]", float(values[place]), scale)
@@ -207,7 +209,7 @@ def refuse_answer(where: str, value: float, scale: tuple[float, float] | None) -
     if not math.isfinite(value):
         rule = "an answer must be finite; drop unanswered asks before."
     elif scale is None:
-        rule = f"an answer must be between -{_LARGEST:g} and {_LARGEST:g}."
+        rule = f"an answer must be between -{LARGEST:g} and {LARGEST:g}."
     else:
         rule = f"the scale is {shown(scale[0])} to {shown(scale[1])}."
     raise InvalidInput(f"{where} is {shown(value)}; {rule}")

@@ -52,12 +52,19 @@ def parsed(url: str) -> URL:
     if found.get_backend_name() == "postgresql":
         return found.set(drivername="postgresql+psycopg")
     if found.get_backend_name() != "sqlite" or not found.database or found.database == ":memory:":
-        shown = found.render_as_string(hide_password=True)
-        raise InvalidInput(f"{shown!r} is no database that a campaign can live in; {_KINDS}.")
+        raise InvalidInput(
+            f"{_shown(found)!r} is no database that a campaign can live in; {_KINDS}."
+        )
     return found.set(drivername="sqlite")
 
 
 _KINDS = "give the path of an SQLite file, sqlite:///path, or postgresql://user@host/name"
+
+
+def _shown(url: URL) -> str:
+    """Give an address without its password, wherever it stands."""
+    hidden = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 class Database:
@@ -71,7 +78,7 @@ class Database:
         self._lock = Path(f"{self.url.database}-lock") if self.is_sqlite and fcntl else None
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return _shown(self.url)
 
     @property
     def has_functions(self) -> bool:

@@ -68,7 +68,9 @@ _claim = (
     .where(
         _this,
         campaigns.c.round == bindparam("after"),
-        (campaigns.c.planner_until < bindparam("now")) | (campaigns.c.planner == bindparam("me")),
+        (campaigns.c.planner_until < bindparam("now"))
+        | (campaigns.c.planner_until > bindparam("beyond"))
+        | (campaigns.c.planner == bindparam("me")),
     )
     .values(planner=bindparam("me"), planner_until=bindparam("until"))
     .returning(campaigns.c.id)
@@ -110,6 +112,9 @@ _forget = delete(memories).where(
 
 
 SEAL_EVERY = 1_000
+
+TOO_FAR_AHEAD = 600.0
+"""Seconds by which another's sign of life may be ahead; more was by a clock that has gone back."""
 
 
 class Store:
@@ -324,6 +329,7 @@ class Store:
     def claim(self, campaign: int, me: str, *, after: int, now: float, until: float) -> bool:
         """Take or keep the lease on planning what follows a round; tell whether it is ours."""
         told = {"of": campaign, "me": me, "after": after, "now": now, "until": until}
+        told["beyond"] = until + TOO_FAR_AHEAD
         with self.database.writing() as connection:
             return connection.execute(_claim, told).first() is not None
 
