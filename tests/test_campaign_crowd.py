@@ -84,7 +84,9 @@ def test_a_planner_killed_in_mid_fit_is_replaced(url, tmp_path, expected):
     victim = process(Worker(url, tmp_path / "told-victim", death=DeathInFit()))
     victim.join(timeout=SECONDS)
     assert victim.exitcode == -signal.SIGKILL
-    with Campaign.open(url, clock=lambda: 0.0) as campaign:  # before its lease is over
+    with Campaign.open(url) as campaign:
+        until = campaign.store.held(campaign.id).planner_until
+    with Campaign.open(url, clock=lambda: until - 1) as campaign:  # before its lease is over
         assert campaign.status().planning
         assert campaign.plan() == "elsewhere"
         assert campaign.ask(who="somebody") == []
