@@ -7,7 +7,7 @@ READY := .venv/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench coverage docs clean
+.PHONY: help demo browser test test-slow lint format bench coverage docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,12 @@ test: $(READY) ## Run the tests and every example in the docstrings
 
 test-slow: $(READY) ## Run the tests that take long (exit status 5 means that there are none)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || [ $$? -eq 5 ]
+
+browser: ## Install Chromium on Debian, for the browser tests; CHROMIUM=path names another
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { \
+	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$as_root apt-get update && \
+	  $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; }
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -26,6 +26,9 @@ from malocate.server.rendering import PageRoute, page, segment_path
 QUESTION = "How much does {row} like {column}?"
 """The question, until a design can say its own."""
 
+ENDS = ("not at all", "very much")
+"""What the ends of a scale mean, for that question."""
+
 AGAIN = (
     "You may have seen this question before: it is asked again on purpose. Answer as you feel "
     "now. How much two answers differ shows how exact answers are."
@@ -178,6 +181,7 @@ def _question(campaign: Campaign, segment: str, row: object, column: object) -> 
         "segment": segment if several else "",
         "about": {"segment": segment, "row": str(row), "column": str(column)},
         "scale": Scale.of(found.scale),
+        "ends": ENDS,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ from malocate.store import Held, Store
 
 MOST = 200
 """Points of a line that are kept; twice as many are thinned to half."""
+
+PATIENCE = 0.4
+"""Seconds that a page waits for a long history; later it shows what there is, and says so."""
 
 RECENT = 12
 """Rounds whose reasons are shown."""
@@ -58,12 +62,30 @@ class History:
     looks: dict[str, list[Look]] = field(default_factory=dict)
     recent: list[Decision] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    reading: Future[None] | None = None
 
-    def read(self, store: Store, campaign: int) -> None:
-        """Read what has been added."""
+    def read(self, store: Store, campaign: int, patience: float = PATIENCE) -> bool:
+        """Read what has been added; tell whether that was all done while one waited."""
         with self.lock:
+            if self.reading is None or self.reading.done():
+                self.reading = Future()
+                work = (self.reading, store, campaign)
+                threading.Thread(target=self._read, args=work, daemon=True).start()
+            reading = self.reading
+        if not wait([reading], patience).done:
+            return False
+        reading.result()  # raises what went wrong
+        return True
+
+    def _read(self, reading: Future[None], store: Store, campaign: int) -> None:
+        try:
             for number, planned, body in store.rounds(campaign, self.last):
-                self._add(number, planned, json.loads(body))
+                told = json.loads(body)
+                with self.lock:
+                    self._add(number, planned, told)
+            reading.set_result(None)
+        except Exception as problem:  # noqa: BLE001  # it is handed on to who waits
+            reading.set_exception(problem)
 
     def losses_until(self, held: Held) -> list[Loss]:
         """Give the losses, and the one at the end where there was no further round."""

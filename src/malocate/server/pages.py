@@ -163,7 +163,7 @@ def _segment_shown(
     watch.history.read(watch.campaign.store, watch.campaign.id)
     looks = watch.history.looks_until(held, name)
     shown: dict[str, Any] = {"segment": status.segments[place], "scale": segment.scale}
-    shown |= {"chart": looks_chart(name, looks, watch.goal(name), width=480), "heat": None}
+    shown |= {"chart": looks_chart(name, looks, watch.goal(name), width=380), "heat": None}
     shown |= {"band": None, "look": f"{held.round}.{held.version}.{held.state}"}
     if finding is None:
         return shown

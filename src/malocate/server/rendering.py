@@ -20,6 +20,9 @@ from malocate.server.access import NotAllowed
 from malocate.server.problems import status_of
 
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+HEADERS = {"Referrer-Policy": "same-origin"}
+"""Without a referrer, browsers send forms with the origin "null", as if from another site."""
+
 A_YEAR = "public, max-age=31536000, immutable"
 
 ASSETS = {
@@ -74,7 +77,7 @@ TEMPLATES = _environment()
 
 def page(template: str, status: int = 200, **shown: Any) -> HTMLResponse:
     """Give a page."""
-    return HTMLResponse(TEMPLATES.get_template(template).render(**shown), status)
+    return HTMLResponse(TEMPLATES.get_template(template).render(**shown), status, HEADERS)
 
 
 def part(template: str, **shown: Any) -> str:

@@ -69,6 +69,7 @@ class CampaignView:
     page: int
     pages: int
     left: int | None
+    complete: bool
 
     @property
     def affordable(self) -> bool:
@@ -80,7 +81,8 @@ class CampaignView:
     @property
     def look(self) -> str:
         """What changes when there is more to show than counts."""
-        return f"{self.held.round}.{self.held.version}.{self.held.state}"
+        reading = "" if self.complete else ".reading"
+        return f"{self.held.round}.{self.held.version}.{self.held.state}{reading}"
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,7 @@ class Watch:
     def view(self, page: int = 1, *, charts: bool = True) -> CampaignView:
         """Give the campaign as its page shows it, some segments at a time."""
         status, held = self.status()
-        if charts:
-            self.history.read(self.campaign.store, self.campaign.id)
+        complete = not charts or self.history.read(self.campaign.store, self.campaign.id)
         pages = max(1, math.ceil(len(status.segments) / PER_PAGE))
         page = min(max(page, 1), pages)
         most = max((each.planned for each in status.segments), default=0)
@@ -153,7 +154,7 @@ class Watch:
         totals = {name: sum(each[name] for each in counted) for name in COUNTS}
         left = None if status.answers_left is None else sum(status.answers_left.values())
         costs = {each.name: each.cost for each in self.campaign.design.segments}
-        return CampaignView(status, held, segments, totals, costs, page, pages, left)
+        return CampaignView(status, held, segments, totals, costs, page, pages, left, complete)
 
     def past(self) -> PastView:
         """Give what has happened so far."""
