@@ -7,6 +7,7 @@ from surveys import PEOPLE, live, small_design, value_of
 
 from malocate import (
     Campaign,
+    Conflict,
     Design,
     InvalidInput,
     InvalidType,
@@ -150,4 +151,18 @@ def test_a_clock_that_went_back_a_day_keeps_nobody_from_planning(campaign, clock
     campaign.store.beat(campaign.id, until=tomorrow + 15)
     assert campaign.store.claim(campaign.id, "dead", after=0, now=tomorrow, until=tomorrow + 30)
     assert campaign.ask(1, who="w")
+    assert campaign.verify().ok
+
+
+def test_a_pause_does_not_wake_what_was_finished_meanwhile(campaign, monkeypatch):
+    usual = campaign.store.turn
+
+    def late(*arguments, **settings):
+        usual(campaign.id, "finished", "for good", now=1_000.0, who="")
+        return usual(*arguments, **settings)
+
+    monkeypatch.setattr(campaign.store, "turn", late)
+    with pytest.raises(Conflict, match="is finished"):
+        campaign.pause("a holiday")
+    assert campaign.status().state == "finished"
     assert campaign.verify().ok

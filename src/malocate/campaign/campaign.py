@@ -353,13 +353,12 @@ class Campaign:
 
     def _turn(self, state: str, allowed: tuple[str, ...], why: str, who: str) -> None:
         _check_texts(why=why, who=who)
-        held = self.store.held(self.id)
+        now = self._clock()
+        held = self.store.turn(self.id, state, why, now=now, who=who, allowed=allowed)
         if held.state not in allowed:
             raise Conflict(
                 f"Campaign {self.name!r} is {held.state} ({held.why}); it cannot be {state} now."
             )
-        if held.state != state:
-            self.store.turn(self.id, state, why, now=self._clock(), who=who)
 
     def _read(self, held: Held) -> None:
         """Take over the design, if it is another one than before."""

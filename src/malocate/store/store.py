@@ -370,12 +370,25 @@ class Store:
             log.append(connection, campaign, now, "stopped", planned.event)
             return True
 
-    def turn(self, campaign: int, state: str, why: str, *, now: float, who: str) -> None:
-        """Pause, reopen or finish a campaign."""
+    def turn(
+        self,
+        campaign: int,
+        state: str,
+        why: str,
+        *,
+        now: float,
+        who: str,
+        allowed: Sequence[str] = ("open", "paused", "done", "finished"),
+    ) -> Held:
+        """Pause, reopen or finish a campaign in an allowed state; give it as it was before."""
         with self._changing(campaign, alone=True) as connection:
+            held = Held(*connection.execute(BY_ID, {"of": campaign}).one())
+            if held.state == state or held.state not in allowed:
+                return held
             connection.execute(_turn, {"of": campaign, "to": state, "because": why})
             body = {"to": state, "why": why, "who": who}
             log.append(connection, campaign, now, "turned", body)
+            return held
 
     @contextmanager
     def _changing(self, campaign: int, *, alone: bool = False) -> Iterator[Connection]:
