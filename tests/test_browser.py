@@ -262,3 +262,12 @@ def test_a_first_use_link_in_a_letter_lets_one_in(browser, url):
     assert page.get_by_label("Your token").is_visible()
     context.close()
     server.stop()
+
+
+def test_a_double_tap_answers_one_question(page, campaign):
+    page.goto(ANSWER)
+    page.get_by_role("button", name="4", exact=True).dblclick()
+    note(page, "your answer is recorded")
+    page.wait_for_timeout(1_000)
+    assert answered_by(campaign, "Ada") == [4.0]
+    assert page.locator(".scale-buttons [aria-pressed]").count() == 0

@@ -4,7 +4,7 @@
 
 const body = document.body;
 const kept = `malocate:${body.dataset.answer}:${body.dataset.who}`;
-const LONGEST = 15000, WAIT = 5000;
+const LONGEST = 15000, WAIT = 5000, DOUBLE_TAP = 400;
 let delay = 1000, timer = 0, sending = false;
 
 const pending = () => { try { return localStorage.getItem(kept); } catch { return memory; } };
@@ -33,6 +33,8 @@ function show(text, address) {
   history.replaceState(null, "", tidy);
   const title = document.querySelector("main h1");
   if (title) title.focus({ preventScroll: true });
+  busy(true); // the second half of a double tap must not answer the next question
+  setTimeout(() => { if (!sending) busy(false); }, DOUBLE_TAP);
   waitForMore();
 }
 
