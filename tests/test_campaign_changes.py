@@ -192,3 +192,11 @@ def test_erasure_wants_one_person(campaign):
     for request in ({}, {"who": "a", "segment": "north", "row": "p1"}, {"segment": "north"}):
         with pytest.raises(InvalidInput, match="Name who"):
             campaign.erase(**request)
+
+
+def test_the_first_answered_repeat_stands_for_a_draw_without_an_answer():
+    from malocate.campaign.answers import _with_origins
+
+    numbers = np.array([3, 5, 6, 8, 9])
+    repeats = np.array([1, -1, 1, 2, 5])  # draws 1 and 2 have no answer
+    assert _with_origins(numbers, repeats).tolist() == [-1, -1, 3, -1, 5]

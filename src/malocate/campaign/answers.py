@@ -54,10 +54,10 @@ def _with_origins(numbers: Int64s, repeats: Int64s) -> Int64s:
     if not lost.any():
         return repeats
     found = repeats.copy()
-    for origin in np.unique(repeats[lost]):
-        same = np.flatnonzero(repeats == origin)
-        found[same] = numbers[same[0]]
-        found[same[0]] = -1
+    _, first, which = np.unique(repeats[lost], return_index=True, return_inverse=True)
+    stand_ins = np.flatnonzero(lost)[first]
+    found[lost] = numbers[stand_ins][which]
+    found[stand_ins] = -1
     return found
 
 

@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select
 
 from malocate.store.bulk import write_events
 from malocate.store.schema import blocks, log
@@ -76,11 +76,6 @@ _all_blocks = (
     .order_by(blocks.c.number)
 )
 _newest = select(func.max(log.c.id)).where(log.c.campaign == bindparam("campaign"))
-_redact = (
-    update(log)
-    .where(log.c.id == bindparam("event"))
-    .values(body=bindparam("instead"), digest=bindparam("left"))
-)
 
 
 def append(connection: Connection, campaign: int, at: float, kind: str, *bodies: Any) -> None:
@@ -92,8 +87,8 @@ def append(connection: Connection, campaign: int, at: float, kind: str, *bodies:
 def events(connection: Connection, campaign: int, after: int = 0) -> Generator[Event, None, None]:
     """Give the events of a campaign after number `after`, in order, not all in memory at once."""
     told = {"campaign": campaign, "after": after}
-    streamed = connection.execution_options(stream_results=True, yield_per=5_000)
-    with streamed.execute(_after, told) as rows:
+    options = {"stream_results": True, "yield_per": 5_000}
+    with connection.execute(_after, told, execution_options=options) as rows:
         for some in rows.partitions():
             yield from map(Event._make, some)
 
@@ -150,17 +145,6 @@ def _checked(sealed: Sequence[Any], stream: Iterator[Event]) -> Seal:
         before, count = digest, count + rows
     unsealed = (held is not None) + sum(1 for _ in stream)
     return Seal(count + unsealed, len(sealed), unsealed)
-
-
-def redact(connection: Connection, campaign: int, bodies: Mapping[int, str | None]) -> None:
-    """Replace the bodies of events, None for nothing; what the chain needs of them stays."""
-    rows = []
-    for event in events(connection, campaign):
-        if event.id in bodies:
-            body = bodies[event.id]
-            rows.append({"event": event.id, "left": body_digest(event), "instead": body})
-    if rows:
-        connection.execute(_redact, rows)
 
 
 def chained(before: bytes, inside: Sequence[Event]) -> bytes:

@@ -81,10 +81,7 @@ class Look:
 
     def events(self) -> Iterator[Event]:
         """All events, in order."""
-        try:
-            yield from log.events(self._connection, self._campaign)
-        finally:  # what follows in this transaction may write, which cannot be streamed
-            self._connection.execution_options(stream_results=False, yield_per=None)
+        return log.events(self._connection, self._campaign)
 
     def memories(self) -> dict[int, bytes]:
         """What is remembered of each segment."""
