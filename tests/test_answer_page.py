@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from starlette.testclient import TestClient
 from test_pages_web import ANSWER, form_of, question, shown
@@ -176,6 +178,7 @@ def test_a_long_scale_takes_a_number(tmp_path):
     with TestClient(create_app(url, open_to_all=True)) as client:
         page = client.get("/c/wide/answer?who=Ada").text
         assert "from 0 to 100" in shown(page)
+        assert re.fullmatch(r"How much does row \d like column \d\?", question(page))
         client.post("/c/wide/answer", data=form_of(page) | {"value": "66,5"})
     with Campaign.open(url) as campaign:
         assert campaign.export("answers").value.tolist() == [66.5]

@@ -18,6 +18,7 @@ from fastapi.responses import RedirectResponse
 
 from malocate.campaign import Campaign, Ticket
 from malocate.errors import Conflict, InvalidInput, NotFound
+from malocate.problem import Segment
 from malocate.server.office import Office
 from malocate.server.pages import Name, form_of, visiting
 from malocate.server.protection import check_origin
@@ -177,12 +178,19 @@ def _question(campaign: Campaign, segment: str, row: object, column: object) -> 
         raise NotFound(f"There is no segment {segment!r} any more; open the answer page again.")
     several = len(campaign.design.segments) > 1
     return {
-        "question": QUESTION.format(row=row, column=column),
+        "question": QUESTION.format(**_called(found, row, column)),
         "segment": segment if several else "",
         "about": {"segment": segment, "row": str(row), "column": str(column)},
         "scale": Scale.of(found.scale),
         "ends": ENDS,
     }
+
+
+def _called(segment: Segment, row: object, column: object) -> dict[str, str]:
+    """Give what a question calls its row and column; bare numbers are said to be such."""
+    if segment.labels is None:
+        return {"row": f"row {row}", "column": f"column {column}"}
+    return {"row": str(row), "column": str(column)}
 
 
 def next_question(campaign: Campaign, who: str, skipped: tuple[str, ...]) -> Ticket | None:

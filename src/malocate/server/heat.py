@@ -111,7 +111,7 @@ def heat_of(
     cols, column_page, column_pages = _window(means.columns, columns_by, column_page, COLUMNS)
     values = done.predict(rows[:, None], cols[None, :])
     low, high = scale or (means.low, means.high)
-    names = done.labels or (range(1, done.shape[0] + 1), range(1, done.shape[1] + 1))
+    names = done.labels or (range(done.shape[0]), range(done.shape[1]))
     labels = [str(names[1][col]) for col in cols]
     lines = [
         _line(str(names[0][row]), float(means.rows[row]), labels, line, (low, high))
@@ -184,7 +184,7 @@ def likings(
     def listed(places: list[int]) -> list[Liking]:
         return [
             Liking(
-                str(place + 1 if labels is None else labels[1][place]),
+                str(place if labels is None else labels[1][place]),
                 f"{means.columns[place]:.2f}",
                 length_bar((float(means.columns[place]) - low) / ((high - low) or 1.0)),
             )
