@@ -80,6 +80,12 @@ class Death:
         ):
             event.listen(target, name, lambda *found: boundary(*found))  # noqa: PLW0108  # any arguments
 
+        def trace(connection: Any, _: Any) -> None:  # statements that SQLAlchemy does not see
+            if hasattr(connection, "set_trace_callback"):
+                connection.set_trace_callback(boundary)
+
+        event.listen(Pool, "connect", trace)
+
 
 @dataclass(frozen=True)
 class DeathInFit:

@@ -26,7 +26,7 @@ BROKEN = {
     "releases": ("draws.reopen", False, "a_released_draw_is_lent_again_on_another_ticket"),
     "events": ("log.append", None, "every_change_is_an_event"),
     "bodies in the chain": ("log.body_digest", b"", "a_changed_event_is_found"),
-    "memories": ("store._remember", None, "a_campaign_ends_once"),
+    "memories": ("planning._remember", None, "a_campaign_ends_once"),
     "answers": ("telling.write_answers", None, "the_first_answer_counts"),
 }
 

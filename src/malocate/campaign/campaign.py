@@ -32,7 +32,7 @@ from malocate.problem.checks import LARGEST
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Held, Lent, Outcome, Store
-from malocate.store.store import TOO_FAR_AHEAD
+from malocate.store.planning import TOO_FAR_AHEAD
 
 if TYPE_CHECKING:
     import pandas

@@ -4,7 +4,8 @@ from malocate.store.changes import Amended, Brought, Erased, Redacted
 from malocate.store.draws import Cell, Drawn
 from malocate.store.log import Event, Seal
 from malocate.store.looking import Held, Look
-from malocate.store.store import Lent, Planned, Store
+from malocate.store.planning import Planned
+from malocate.store.store import Lent, Store
 from malocate.store.telling import Answer, Outcome
 from malocate.store.tokens import Token, Tokens
 

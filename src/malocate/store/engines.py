@@ -81,11 +81,6 @@ class Database:
         return _shown(self.url)
 
     @property
-    def has_functions(self) -> bool:
-        """Whether it is a server with functions of its own."""
-        return not self.is_sqlite
-
-    @property
     def exists(self) -> bool:
         """Whether an SQLite file is there; a server is taken to be."""
         return not self.is_sqlite or Path(str(self.url.database)).exists()
@@ -100,19 +95,25 @@ class Database:
 
     @contextmanager
     def in_one_go(self) -> Iterator[Any]:
-        """Give psycopg's connection, on which every statement is a transaction of its own.
+        """Give the driver's own connection: one statement on a server, a transaction on SQLite.
 
         What SQLAlchemy does around a statement would take longer than the statement.
         """
         with self._told(), closing(self.engine.raw_connection()) as pooled:
             connection: Any = pooled.driver_connection
             try:
-                connection.autocommit = True
-                yield connection
-                connection.autocommit = False
+                with self._turn() if self.is_sqlite else _committed_at_once(connection):
+                    yield from self._whole(connection)
             except BaseException:
                 pooled.invalidate()
                 raise
+
+    def _whole(self, connection: Any) -> Iterator[Any]:
+        if self.is_sqlite:
+            connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        if self.is_sqlite:
+            connection.execute("COMMIT")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -166,6 +167,13 @@ class Database:
         except OSError as problem:
             words = f"The file, or its folder, cannot be used ({problem.strerror or problem})"
             raise StoreError(f"{self}: {words}; check its permissions.") from problem
+
+
+@contextmanager
+def _committed_at_once(connection: Any) -> Iterator[None]:
+    connection.autocommit = True
+    yield
+    connection.autocommit = False
 
 
 def _sqlite(url: URL) -> Engine:

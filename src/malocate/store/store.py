@@ -21,17 +21,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from malocate.errors import Conflict, NotFound
-from malocate.store import changes, functions, locks, log, migrations, telling
+from malocate.store import changes, embedded, functions, locks, log, migrations, planning, telling
 from malocate.store import draws as drawing
 from malocate.store.draws import Drawn, Redraw
 from malocate.store.engines import Database
 from malocate.store.log import Event, Seal
 from malocate.store.looking import BY_ID, BY_NAME, HELD, MEMORIES, ROUNDS, Held, Look
-from malocate.store.schema import campaigns, memories, rounds
+from malocate.store.planning import Planned
+from malocate.store.schema import campaigns, rounds
 from malocate.store.telling import Answer, Outcome
 
 
@@ -45,76 +46,12 @@ class Lent:
     fresh: list[Drawn]
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A round to begin: its number, body and draws, how the segments stand, and what is kept.
-
-    `memories` are what the next planner needs of the segments that have changed.
-    """
-
-    number: int
-    version: int
-    body: str
-    standing: str
-    event: Mapping[str, Any]
-    draws: Sequence[Drawn]
-    memories: Mapping[int, bytes]
-
-
 _names = select(campaigns.c.name).order_by(campaigns.c.id)
 _this = campaigns.c.id == bindparam("of")
-_claim = (
-    update(campaigns)
-    .where(
-        _this,
-        campaigns.c.round == bindparam("after"),
-        (campaigns.c.planner_until < bindparam("now"))
-        | (campaigns.c.planner_until > bindparam("beyond"))
-        | (campaigns.c.planner == bindparam("me")),
-    )
-    .values(planner=bindparam("me"), planner_until=bindparam("until"))
-    .returning(campaigns.c.id)
-)
-_unclaim = (
-    update(campaigns)
-    .where(_this, campaigns.c.planner == bindparam("me"))
-    .values(planner="", planner_until=0.0)
-)
-_begin = (
-    update(campaigns)
-    .where(
-        _this,
-        campaigns.c.state == "open",
-        campaigns.c.round == bindparam("number") - 1,
-        campaigns.c.version == bindparam("made_for"),
-    )
-    .values(
-        round=bindparam("number"),
-        standing=bindparam("stands"),
-        planner="",
-        planner_until=0.0,
-    )
-    .returning(campaigns.c.id)
-)
-_turn = (
-    update(campaigns)
-    .where(_this)
-    .values(state=bindparam("to"), why=bindparam("because"), planner="", planner_until=0.0)
-)
-_stand = update(campaigns).where(_this).values(standing=bindparam("stands"))
 _asked = select(campaigns.c.state, campaigns.c.version, drawing.ANY_DUE, drawing.ANY_PENDING).where(
     _this
 )
-_beat = update(campaigns).where(_this).values(worker_until=bindparam("until"))
-_forget = delete(memories).where(
-    memories.c.campaign == bindparam("of"), memories.c.segment == bindparam("place")
-)
-
-
 SEAL_EVERY = 1_000
-
-TOO_FAR_AHEAD = 600.0
-"""Seconds by which another's sign of life may be ahead; more was by a clock that has gone back."""
 
 
 class Store:
@@ -132,6 +69,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._usual = embedded if database.is_sqlite else functions
 
     @classmethod
     def open(cls, url: str, *, create: bool = False) -> Store:
@@ -211,9 +149,9 @@ class Store:
         A `note` goes into the log beside them.
         """
         usual = segments is None and redraw is None and note is None
-        if usual and self.database.has_functions:
+        if usual:
             with self.database.in_one_go() as connection:
-                version, found = functions.lend(connection, campaign, most, who, now, until)
+                version, found = self._usual.lend(connection, campaign, most, who, now, until)
             if found:
                 return Lent("open", version, [], found)
         with self._changing(campaign, alone=redraw is not None) as connection:
@@ -238,9 +176,9 @@ class Store:
 
     def tell(self, campaign: int, answers: Sequence[Answer], *, now: float) -> list[Outcome]:
         """Record answers; say of each what became of it."""
-        if self.database.has_functions and len(answers) == 1:
+        if len(answers) == 1:
             with self.database.in_one_go() as connection:
-                outcome = functions.tell(connection, campaign, answers[0], now)
+                outcome = self._usual.tell(connection, campaign, answers[0], now)
             if outcome is not None:
                 return [outcome]
         with self._changing(campaign) as connection:
@@ -328,47 +266,28 @@ class Store:
 
     def claim(self, campaign: int, me: str, *, after: int, now: float, until: float) -> bool:
         """Take or keep the lease on planning what follows a round; tell whether it is ours."""
-        told = {"of": campaign, "me": me, "after": after, "now": now, "until": until}
-        told["beyond"] = until + TOO_FAR_AHEAD
         with self.database.writing() as connection:
-            return connection.execute(_claim, told).first() is not None
+            return planning.claim(connection, campaign, me, after, now, until)
 
     def unclaim(self, campaign: int, me: str) -> None:
         """Give the lease on planning back."""
         with self.database.writing() as connection:
-            connection.execute(_unclaim, {"of": campaign, "me": me})
+            planning.unclaim(connection, campaign, me)
 
     def beat(self, campaign: int, *, until: float) -> None:
         """Say that a worker plans for this campaign, at least until then."""
         with self.database.writing() as connection:
-            connection.execute(_beat, {"of": campaign, "until": until})
+            planning.beat(connection, campaign, until)
 
     def begin(self, campaign: int, planned: Planned, *, now: float) -> bool:
         """Begin a round; tell whether it was the one to follow, and nobody had begun it."""
         with self._changing(campaign, alone=True) as connection:
-            told = {"of": campaign, "number": planned.number, "stands": planned.standing}
-            told |= {"made_for": planned.version}
-            if connection.execute(_begin, told).first() is None:
-                return False
-            row = {"campaign": campaign, "number": planned.number, "planned": now}
-            connection.execute(insert(rounds), row | {"body": planned.body})
-            drawing.add(connection, campaign, planned.draws)
-            _remember(connection, campaign, planned)
-            log.append(connection, campaign, now, "planned", planned.event)
-            return True
+            return planning.begin(connection, campaign, planned, now)
 
     def end(self, campaign: int, planned: Planned, why: str, *, now: float) -> bool:
         """End a campaign whose last round is closed, instead of beginning another round."""
         with self._changing(campaign, alone=True) as connection:
-            held = Held(*connection.execute(BY_ID, {"of": campaign}).one())
-            current = (held.round, held.version) == (planned.number - 1, planned.version)
-            if not current or held.state not in ("open", "paused"):
-                return False
-            _remember(connection, campaign, planned)
-            connection.execute(_stand, {"of": campaign, "stands": planned.standing})
-            connection.execute(_turn, {"of": campaign, "to": "done", "because": why})
-            log.append(connection, campaign, now, "stopped", planned.event)
-            return True
+            return planning.end(connection, campaign, planned, why, now)
 
     def turn(
         self,
@@ -382,13 +301,7 @@ class Store:
     ) -> Held:
         """Pause, reopen or finish a campaign in an allowed state; give it as it was before."""
         with self._changing(campaign, alone=True) as connection:
-            held = Held(*connection.execute(BY_ID, {"of": campaign}).one())
-            if held.state == state or held.state not in allowed:
-                return held
-            connection.execute(_turn, {"of": campaign, "to": state, "because": why})
-            body = {"to": state, "why": why, "who": who}
-            log.append(connection, campaign, now, "turned", body)
-            return held
+            return planning.turn(connection, campaign, state, why, who, allowed, now)
 
     @contextmanager
     def _changing(self, campaign: int, *, alone: bool = False) -> Iterator[Connection]:
@@ -481,13 +394,6 @@ def _make_ready(database: Database, create: bool) -> None:
         with database.writing() as connection:
             locks.upgrading(connection)
             migrations.upgrade(connection)
-
-
-def _remember(connection: Connection, campaign: int, planned: Planned) -> None:
-    for segment, body in planned.memories.items():
-        connection.execute(_forget, {"of": campaign, "place": segment})
-        row = {"campaign": campaign, "segment": segment, "round": planned.number, "body": body}
-        connection.execute(insert(memories), row)
 
 
 def _lent(who: str, until: float, fresh: Sequence[Drawn], moved: bool) -> dict[str, Any]:

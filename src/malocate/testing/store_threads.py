@@ -131,7 +131,7 @@ class ThreadChecks(StoreBase):
             mine_now: list[int] = []
 
             def claim(mine: Store, me: int) -> None:
-                if mine.claim(campaign, str(me), after=1, now=2.0, until=HOUR):
+                if mine.claim(campaign, str(me), after=1, now=2.0, until=60.0):
                     mine_now.append(me)
 
             self.at_once(claim)
