@@ -243,6 +243,14 @@ def test_numbers_for_monitoring_need_a_token(client, place):
     assert "beers" not in text
 
 
+def test_where_all_is_open_no_other_site_may_send_a_change(place):
+    with TestClient(create_app(place[0], open_to_all=True)) as client:
+        path = f"{BASE}/wines/pause"
+        there = client.post(path, json={}, headers={"Origin": "https://evil.test"})
+        assert there.status_code == 403
+        assert client.get(f"{BASE}/wines").json()["state"] == "open"
+
+
 def test_health_and_readiness(client):
     assert client.get("/healthz").json() == {"words": "alive"}
     assert client.get("/readyz").json() == {"words": "ready"}

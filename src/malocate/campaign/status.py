@@ -89,7 +89,7 @@ class Status:
             return f"Round {self.round} waits for {lent:,} questions that are out."
         if self.planning:
             return f"Round {self.round} is answered; the next is being planned."
-        return f"Round {self.round} is answered; the next `ask` plans the next."
+        return f"Round {self.round} is answered; the next is planned when somebody asks for it."
 
     def to_plain(self) -> dict[str, Any]:
         """Give it as a table that JSON can hold."""

@@ -59,8 +59,9 @@ class Office:
 
     async def _visitor(self, request: Request) -> Visitor:
         token = bearer(request)
-        if token is None and (token := request.cookies.get(COOKIE)) is not None:
+        if token is None:  # whoever comes by a cookie, or where all is open, comes from our pages
             check_origin(request)
+            token = request.cookies.get(COOKIE)
         return await self.desk.read(self.gate.visitor, token)
 
     @staticmethod
