@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-import httpx
+import httpx2 as httpx
 import uvicorn
 
 from malocate.server import create_app
