@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from malocate import Observations, SoftImpute
-from malocate.server.heat import COLUMNS, ROWS, STEPS, heat_of, likings, means_of, shade
+from malocate.drawing.heat import COLUMNS, ROWS, STEPS, heat_of, likings, means_of, shade
 
 
 @pytest.fixture(scope="module")

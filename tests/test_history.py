@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from malocate.campaign.history import MOST, RECENT, History
 from malocate.errors import StoreError
-from malocate.server.history import MOST, RECENT, History
 
 
 class Rounds:

@@ -14,8 +14,8 @@ from webs import tasting, token_of
 
 import malocate.server
 from malocate import Campaign, Design, Segment
+from malocate.drawing.charts import Point, band_chart
 from malocate.server import create_app
-from malocate.server.charts import Point, band_chart
 from malocate.server.office import COOKIE
 from malocate.server.rendering import ASSETS
 

@@ -12,13 +12,15 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from malocate.campaign import Campaign
+from malocate.campaign.picturing import COUNTS, looks_chart
+from malocate.drawing import heat
 from malocate.errors import InvalidInput
-from malocate.server import heat, rendering
+from malocate.server import rendering
 from malocate.server.access import NotAllowed, Visitor
 from malocate.server.office import COOKIE, Office
 from malocate.server.protection import check_origin
 from malocate.server.rendering import PageRoute, page, part
-from malocate.server.views import COUNTS, Watch, looks_chart
+from malocate.server.views import Watch
 
 Name = Annotated[str, Path(max_length=200)]
 PageNumber = Annotated[int, Query(ge=1, le=10**6)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Coroutine
 from importlib.resources import files
 from typing import Any
@@ -15,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from malocate.drawing.numbers import number
 from malocate.errors import MalocateError, NotFound
 from malocate.server.access import NotAllowed
 from malocate.server.problems import status_of
@@ -39,19 +39,6 @@ def asset(name: str) -> str:
     True
     """
     return f"/static/{name}?v={hashlib.blake2b(ASSETS[name], digest_size=6).hexdigest()}"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Give a number as people read it; a dash where there is none.
-
-    >>> number(1234.0), number(0.12345), number(float("inf"))
-    ('1,234', '0.123', '–')
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value == int(value) or abs(value) >= 10**digits:
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
 
 
 def segment_path(text: object) -> str:

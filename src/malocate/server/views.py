@@ -12,12 +12,18 @@ from typing import Any
 from markupsafe import Markup
 
 from malocate.campaign import Campaign, SegmentStatus, Status
+from malocate.campaign.history import Decision, History, Look, thinned
+from malocate.campaign.picturing import (
+    COUNTS,
+    counts_bar,
+    counts_of,
+    looks_chart,
+    loss_chart,
+    verdict_of,
+)
+from malocate.drawing.heat import Means, means_of
 from malocate.errors import NotFound
 from malocate.rounds import Finding
-from malocate.server.charts import Point, band_chart, share_bar
-from malocate.server.heat import Means, means_of
-from malocate.server.history import Decision, History, Look, thinned
-from malocate.server.rendering import number
 from malocate.store import Held
 
 FRESH = 1.0
@@ -28,18 +34,6 @@ PER_PAGE = 12
 
 LISTED = 40
 """Lines of a table behind a chart."""
-
-COUNTS = {
-    "asked": "asked",
-    "answered": "answered",
-    "late": "late",
-    "expired": "expired",
-    "refused": "refused",
-    "given_up": "given up",
-    "erased": "erased",
-    "imported": "imported",
-}
-"""What became of questions; `asked` are all but those that wait."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ class Watch:
         most = max((each.planned for each in status.segments), default=0)
         shown = status.segments[(page - 1) * PER_PAGE : page * PER_PAGE]
         segments = [self._segment(each, status, held, most, charts) for each in shown]
-        counted = [_counts(each) for each in status.segments]
+        counted = [counts_of(each) for each in status.segments]
         totals = {name: sum(each[name] for each in counted) for name in COUNTS}
         left = None if status.answers_left is None else sum(status.answers_left.values())
         costs = {each.name: each.cost for each in self.campaign.design.segments}
@@ -160,15 +154,9 @@ class Watch:
         """Give what has happened so far."""
         _, held = self.status()
         losses = self.history.losses_until(held)
-        points = [
-            Point(each.spent, each.bound, None, each.label, _loss_hint(each)) for each in losses
-        ]
-        shared: dict[str, Any] = {"goal": self.campaign.design.epsilon, "across": "budget spent"}
-        shared["until"] = self.campaign.design.budget
-        title = "The bound on the loss against what was spent of the budget"
+        shared = {"goal": self.campaign.design.epsilon, "until": self.campaign.design.budget}
         wide, narrow = (
-            band_chart(points, title=title, width=w, height=h, **shared)
-            for w, h in ((760, 260), (340, 220))
+            loss_chart(losses, width=w, height=h, **shared) for w, h in ((760, 260), (340, 220))
         )
         return PastView(wide, narrow, thinned(losses, LISTED), self.history.latest())
 
@@ -180,11 +168,11 @@ class Watch:
         left = None if status.answers_left is None else status.answers_left.get(each.name)
         return SegmentView(
             status=each,
-            counts=_counts(each),
+            counts=counts_of(each),
             next=each.open + each.lent,
             left=left,
             goal=goal,
-            bar=_bar(each, most),
+            bar=counts_bar(each, most),
             verdict=verdict_of(each.audit),
             chart=looks_chart(each.name, looks, goal),
             looks=thinned(looks, LISTED),
@@ -195,48 +183,3 @@ class Watch:
         targets = self.campaign.design.targets
         goal = None if targets is None else targets[self.place_of(name)]
         return goal if goal is not None and math.isfinite(goal) else None
-
-
-def looks_chart(name: str, looks: Sequence[Look], goal: float | None, width: int = 340) -> Markup:
-    """Draw a segment's band over time, as root mean squared errors."""
-    points = []
-    for look in looks:
-        upper, estimate = math.sqrt(look.upper), math.sqrt(max(0.0, look.estimate))
-        hint = (
-            f"After {look.asked:,} questions: at most {number(upper)} ({look.label}), "
-            f"estimate {number(estimate)}"
-        )
-        points.append(Point(look.asked, upper, estimate, look.label, hint))
-    title = f"{name}: the error's estimate and bound against questions asked"
-    return band_chart(points, title=title, across="questions", goal=goal, width=width)
-
-
-def verdict_of(audit: str) -> str:
-    """Give the conclusion of an audit's words.
-
-    >>> verdict_of("Looked at 9 draws. So nothing speaks against the assumption.")
-    'Nothing speaks against the assumption.'
-    """
-    _, found, verdict = audit.rpartition(" So ")
-    return verdict[:1].upper() + verdict[1:] if found else audit
-
-
-def _counts(each: SegmentStatus) -> dict[str, int]:
-    asked = {"asked": each.planned - each.open}
-    return asked | {name: getattr(each, name) for name in COUNTS if name != "asked"}
-
-
-def _bar(each: SegmentStatus, most: int) -> Markup:
-    unanswered = each.refused + each.given_up + each.erased
-    shares = [
-        ("done", each.answered, f"{each.answered:,} answered"),
-        ("lost", unanswered, f"{unanswered:,} without an answer"),
-        ("out", each.lent, f"{each.lent:,} out"),
-        ("open", each.open, f"{each.open:,} to be asked"),
-    ]
-    title = f"{each.name}: " + ", ".join(words for _, _, words in shares)
-    return share_bar([(kind, float(size), words) for kind, size, words in shares], most, title)
-
-
-def _loss_hint(loss: Any) -> str:
-    return f"After {number(loss.spent)} of the budget: at most {number(loss.bound)} ({loss.label})"
