@@ -31,6 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "keep only if lower": {"keep": "best"},
     "penalty: universal": {"estimator": SoftImpute(penalty="universal")},
     "no cap": {"cap": None},
+    "seen cells keep their answers": {"seen": "answered"},
     "deliver a fit to all answers": {"deliver": "refit"},
 }
 
@@ -52,11 +53,13 @@ def rows_of(problem: Experiment, run: int, change: dict[str, Any]) -> Any:
     import pandas
 
     task = Task(problem.number, "paper", run, 0)
+    change = dict(change)
+    seen = change.pop("seen", "completed")
     sources, shared, frames = problem.sources(0), SharedFits(), []
     for strategy in STRATEGIES:
         design = varied(design_of(problem, "paper", strategy, task.draws_seed), change)
         maps = {} if design.keep == "best" else {"map_of": shared.map_of}
-        frame = simulate(design, sources, progress=False, **maps).frame()
+        frame = simulate(design, sources, progress=False, seen=seen, **maps).frame()
         frames.append(frame.assign(strategy=strategy))
     rows = pandas.concat(frames, ignore_index=True)
     return rows.assign(experiment=problem.number, recipe="paper", run=run)[COLUMNS]

@@ -12,6 +12,7 @@ from stand_ins import Fixed
 from malocate import (
     Batches,
     Design,
+    InvalidInput,
     Loss,
     MALocate,
     Observations,
@@ -182,6 +183,32 @@ class TestExperimentDesign:
         assert not np.allclose(
             alone.predict(panel.answers.rows, panel.answers.cols), panel.answers.values
         )  # seen cells do not keep their raw answers
+
+    def test_seen_cells_can_keep_their_raw_answers(self):
+        source = Synthetic.low_rank((20, 20), rank=2, noise=0.0, rng=0)
+        design = Design.paper_experiment(
+            [source.segment("a")], 300, schedule=Batches(140, first=160)
+        )
+        completed, answered = (
+            simulate(design, {"a": source}, seen=seen) for seen in ("completed", "answered")
+        )
+        panel = Panel(design.segments[0], source)
+        panel.ask(design, Batch(0, "a", 0, 300))
+        once = panel.trained(design)
+        assert set(once.entries.visits) == {1}
+        misses = (completed.completions["a"].dense() - source.truth) ** 2
+        misses[once.rows, once.cols] = 0.0  # there is no noise: what was answered is right
+        ends = [run.frame()["error_a"].iloc[-1] for run in (completed, answered)]
+        np.testing.assert_allclose(ends[1], misses.mean(), rtol=1e-9)
+        assert ends[1] < ends[0]
+
+    def test_raw_answers_need_to_know_what_was_trained_on(self):
+        source = Synthetic.low_rank((20, 20), rank=2, rng=0)
+        design = Design.paper_experiment([source.segment("a")], 300, keep="best")
+        with pytest.raises(InvalidInput, match="forgets what its delivered fit was trained on"):
+            simulate(design, {"a": source}, seen="answered")
+        with pytest.raises(InvalidInput, match="seen is 'raw'; choose from completed, answered"):
+            simulate(design, {"a": source}, seen="raw")
 
     def test_a_capped_matrix_leaves_the_maximum_and_the_others_go_on(self):
         ranks = {"easy": 1, "hard": 8}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -26,6 +27,10 @@ HEADINGS = {
 }
 
 
+NOISE = 0.1
+"""The standard deviation of an answer's noise in the paper's experiments."""
+
+
 class Recipes(StrEnum):
     """Which recipes to run."""
 
@@ -42,6 +47,10 @@ def reproduce(
     recipe: Annotated[Recipes, typer.Option(help="How matrices are completed and judged.")] = (
         Recipes.both
     ),
+    noise: Annotated[
+        float,
+        typer.Option(min=0, help="Standard deviation of an answer; 0.316 reads 0.1 as variance."),
+    ] = NOISE,
     out: Annotated[Path, typer.Option(help="The folder for rows, figures and claims.")] = Path(
         "figures"
     ),
@@ -52,12 +61,15 @@ def reproduce(
     recipe `best` is malocate's defaults in the same sub-samples. Finished runs are kept in the
     folder's `parts`: a reproduction that was killed goes on from there.
     """
+    from malocate.experiments.paper import experiment as the_experiment
     from malocate.experiments.reproduce import reproduce as run_all
     from malocate.experiments.results import write
 
     recipes: Any = ("paper", "best") if recipe is Recipes.both else (recipe.value,)
     check_out(out)
     say(f"Experiment {experiment}, {runs} runs, recipe {' and '.join(recipes)}, seed {seed}")
+    if noise != NOISE:
+        say(f"Noise {noise:g}: the rows are not those of the paper's experiment as we read it.")
     finished = count(1)
     with progress(runs * len(recipes), f"of {runs * len(recipes)} runs") as show:
         show(f"Experiment {experiment}", 0)
@@ -68,6 +80,7 @@ def reproduce(
             jobs=jobs,
             seed=seed,
             folder=out,
+            problem=replace(the_experiment(experiment), noise=noise),
             done=lambda _: show(f"Experiment {experiment}", next(finished)),
         )
     Console().print(_table(write(experiment, rows, out)), highlight=False)

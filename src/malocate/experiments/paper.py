@@ -35,6 +35,7 @@ class Experiment:
     ranks: tuple[int, ...]
     side: int = SIDE
     rounds: int = ROUNDS
+    noise: float = NOISE
 
     @property
     def budget(self) -> int:
@@ -51,7 +52,7 @@ class Experiment:
         seeds = np.random.SeedSequence([seed, self.number]).spawn(len(self.ranks))
         shape = (self.side, self.side)
         return {
-            name_of(place): Synthetic.low_rank(shape, rank, NOISE, rng=own)
+            name_of(place): Synthetic.low_rank(shape, rank, self.noise, rng=own)
             for place, (rank, own) in enumerate(zip(self.ranks, seeds, strict=True))
         }
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,9 +20,13 @@ from malocate.experiments.truth import true_error
 from malocate.problem import Observations, Segment
 from malocate.problem.arrays import Int64s
 from malocate.problem.checks import a
+from malocate.problem.entries import Entries
 from malocate.rounds import Batch, Finding, Questions, Stop, begin, close, plan, questions, spent
 from malocate.rounds.step import MapOf
 from malocate.sources import Replay, Source, as_source
+
+Seen = Literal["completed", "answered"]
+"""What cells that were trained on count as, in a true loss."""
 
 Sources = Mapping[str, Any] | Sequence[Any]
 
@@ -33,6 +37,7 @@ def simulate(
     *,
     rng: int | np.random.Generator | None = None,
     bands: bool = True,
+    seen: Seen = "completed",
     progress: bool | None = None,
     map: Map = map,  # noqa: A002
     map_of: MapOf | None = None,
@@ -45,6 +50,9 @@ def simulate(
       the same answers in the same order, whatever their strategy.
     - `bands`: False spares the fits that judge, for strategies that need no judgement; not where
       the design delivers an ensemble, which is made of them.
+    - `seen`: what the true losses count at cells that the delivered fit was trained on: their
+      "completed" values, or the mean of their answers ("answered"), which some packages give
+      back. Bands are of the completion either way.
     - `progress`: a bar on the terminal; by default if there is one.
     - `map`: how to run a look's fits, such as a pool's `map`; or `map_of`, which gives one for a
       segment's name and its numbers of draws before and now.
@@ -63,6 +71,7 @@ def simulate(
     True
     """
     design = design if rng is None else replace(design, seed=_seed(rng))
+    _check_seen(seen, design)
     panels = [Panel(segment, source) for segment, source in _matched(design, sources)]
     recorder = Recorder(design)
     findings = begin(design)
@@ -82,7 +91,9 @@ def simulate(
                 map_of=map_of or (lambda *_: map),
             )
             for batch in step.batches:
-                errors[batch.place] = panels[batch.place].error(findings[batch.place])
+                found, panel = findings[batch.place], panels[batch.place]
+                kept = panel.trained(design).entries if seen == "answered" else None
+                errors[batch.place] = panel.error(found, kept)
             recorder.note(step, findings, errors)
             show(spent(design, findings))
     return recorder.run(findings, step)
@@ -117,13 +128,25 @@ class Panel:
         """Why no band may be called certified: recorded answers ran out and served again."""
         return _RESTARTED if self.restarted else ""
 
-    def error(self, finding: Finding | None) -> float | None:
-        """Give the true mean squared error of what is delivered, where the truth is known."""
-        return None if finding is None else self.error_of(finding.completion)
+    def trained(self, design: Design) -> Observations:
+        """Give the answers that the delivered fit has seen: one part's, or all of them."""
+        if design.deliver == "refit":
+            return self.answers
+        parts = design.scheme.parts(self.answers, design.seed, self.segment.name)
+        return parts[0].train if len(parts) == 1 else self.answers
 
-    def error_of(self, completion: Completion | Ensemble) -> float | None:
+    def error(self, finding: Finding | None, kept: Entries | None = None) -> float | None:
+        """Give the true mean squared error of what is delivered, where the truth is known.
+
+        Entries that are `kept` count with the mean of their answers.
+        """
+        return None if finding is None else self.error_of(finding.completion, kept)
+
+    def error_of(
+        self, completion: Completion | Ensemble, kept: Entries | None = None
+    ) -> float | None:
         """Give the true mean squared error of a completion, where the truth is known."""
-        return true_error(self.source, self.segment, completion)
+        return true_error(self.source, self.segment, completion, kept)
 
     def _visits(self, asked: Questions) -> Int64s:
         """Count how often each draw's cell had been asked before."""
@@ -135,6 +158,16 @@ class Panel:
         visits = np.empty(len(order), dtype=np.int64)
         visits[order] = np.arange(len(order)) - np.repeat(first, lengths)
         return visits[len(self.answers) :]
+
+
+def _check_seen(seen: Any, design: Design) -> None:
+    if seen not in get_args(Seen):
+        raise InvalidInput(f"seen is {seen!r}; choose from {', '.join(get_args(Seen))}.")
+    if seen == "answered" and (design.keep == "best" or design.schedule.fresh):
+        raise InvalidInput(
+            'seen is "answered", but this design forgets what its delivered fit was trained on; '
+            'choose keep="latest" and a schedule that uses answers again.'
+        )
 
 
 def _matched(design: Design, sources: Any) -> list[tuple[Segment, Source]]:
