@@ -28,6 +28,7 @@ from malocate.errors import (
 if TYPE_CHECKING:
     from malocate.campaign import Campaign, Ticket
     from malocate.confidence.band import Band
+    from malocate.confidence.difference import Difference, difference, differences
     from malocate.confidence.frozen import certify
     from malocate.confidence.judgement import error_band
     from malocate.confidence.schemes import CrossFit, HoldOut
@@ -63,6 +64,7 @@ __all__ = [
     "Conflict",
     "CrossFit",
     "Design",
+    "Difference",
     "Doubling",
     "Estimator",
     "GoodAllocation",
@@ -93,6 +95,8 @@ __all__ = [
     "TooLarge",
     "Uniform",
     "certify",
+    "difference",
+    "differences",
     "error_band",
     "simulate",
 ]
@@ -106,6 +110,7 @@ _HOMES = {
     "Completion": "malocate.estimators.base",
     "CrossFit": "malocate.confidence.schemes",
     "Design": "malocate.design",
+    "Difference": "malocate.confidence.difference",
     "Doubling": "malocate.design",
     "Estimator": "malocate.estimators.base",
     "GoodAllocation": "malocate.strategies",
@@ -129,6 +134,8 @@ _HOMES = {
     "Ticket": "malocate.campaign",
     "Uniform": "malocate.strategies",
     "certify": "malocate.confidence.frozen",
+    "difference": "malocate.confidence.difference",
+    "differences": "malocate.confidence.difference",
     "error_band": "malocate.confidence.judgement",
     "simulate": "malocate.experiments",
 }

@@ -8,12 +8,14 @@ against which the values won that much are refused, and the bound is where refus
 independent values and for values drawn without replacement, in any order. `running_upper` and
 `running_lower` learn their bets from the values before, which only independent values in the
 order of the draws allow; in return they hold at every moment of the stream at once.
+`upper_mean_of_parts` has fixed bets and a stream in a few parts: each part's limit, and what its
+values are made from, may depend on the parts before.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,53 @@ def lower_mean(values: npt.ArrayLike, delta: float) -> float:
 
     distance = _crossing(surplus, _first_step(ratios, delta), FARTHEST)
     return centre * math.exp(-distance)
+
+
+def upper_mean_of_parts(parts: Sequence[tuple[npt.ArrayLike, float]], delta: float) -> float:
+    """Bound the common mean of several parts from above; a part is (values, their upper limit).
+
+    Given the parts before, the values of a part are independent, of that mean and below its
+    limit. The bound is the least limit at most, and fails with chance δ.
+
+    >>> from malocate.confidence.betting import upper_mean_of_parts
+    >>> round(upper_mean_of_parts([([0.0] * 60, 1.0), ([0.0] * 40, 2.0)], 0.05), 3)
+    0.056
+    """
+    sizes = [np.size(values) for values, _ in parts]
+    grid, top = bets(sum(sizes), delta), min((float(high) for _, high in parts), default=math.inf)
+    if not sum(sizes):
+        return top
+    below = [(high, _sorted(high - np.asarray(values, np.float64))) for values, high in parts]
+    target = _target(sum(sizes), delta)
+
+    def refused(mean: float) -> bool:
+        return float(_log_mean(_logs_of_parts(below, grid, mean))) >= target
+
+    outer = top - min(float(np.min(high - each)) for high, each in below if len(each))
+    outer = max(outer, 1e-9 * abs(top)) or 1.0
+    while refused(top - outer):
+        outer *= 2
+    inner, near = 0.0, 1e-12 * max(outer, abs(top))  # the limit itself is a bound whatever comes
+    while outer - inner > near:
+        middle = inner + (outer - inner) / 2
+        inner, outer = (middle, outer) if refused(top - middle) else (inner, middle)
+    return top - inner
+
+
+def wealth_of_parts(
+    parts: Sequence[tuple[npt.ArrayLike, float]], mean: float, delta: float
+) -> float:
+    """Give the wealth won from parts, as in `upper_mean_of_parts`, against the claim of a mean.
+
+    Its own mean is at most one when the claim is right, or too low.
+
+    >>> from malocate.confidence.betting import wealth_of_parts
+    >>> wealth_of_parts([([0.0] * 60, 1.0), ([0.0] * 40, 2.0)], 0.1, 0.05) > 20
+    True
+    """
+    grid = bets(sum(np.size(values) for values, _ in parts), delta)
+    below = [(high, _sorted(high - np.asarray(values, np.float64))) for values, high in parts]
+    return _exp(float(_log_mean(_logs_of_parts(below, grid, mean))))
 
 
 def upper_wealth(values: npt.ArrayLike, high: float, mean: float, delta: float) -> float:
@@ -184,13 +233,22 @@ def _crossing(surplus: Callable[[float], float], step: float, end: float) -> flo
     return distance
 
 
+def _logs_of_parts(below: Sequence[tuple[float, Floats]], grid: Floats, mean: float) -> Floats:
+    """The logarithm of each bet's wealth, from how far values are below the limits."""
+    logs = np.zeros(len(grid))
+    for high, distances in below:
+        if len(distances):
+            logs += _log_products(distances, 1 - grid, grid / (high - mean))
+    return logs
+
+
 def _exp(logarithm: float) -> float:
     return math.exp(logarithm) if logarithm < 709 else math.inf
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _log_wealth(values: Any, constants: Any, slopes: Any) -> Any:
-    """The logarithm of mean_l Π_i (constants_l + slopes_l·values_i), for ascending values.
+def _log_products(values: Any, constants: Any, slopes: Any) -> Any:
+    """The logarithms of Π_i (constants_l + slopes_l·values_i), for ascending values.
 
     As many factors are multiplied as surely stay within e^±600 before a logarithm is taken:
     the largest and the smallest factor belong to the first and the last value.
@@ -206,8 +264,20 @@ def _log_wealth(values: Any, constants: Any, slopes: Any) -> Any:
             for i in range(start, min(start + many, len(values))):
                 product *= constant + slope * values[i]
             logs[bet] += math.log(product)
+    return logs
+
+
+@njit(cache=True, nogil=True)
+def _log_mean(logs: Any) -> Any:
+    """The logarithm of the mean of numbers, from their logarithms."""
     most = logs.max()
     return most + math.log(np.exp(logs - most).mean())
+
+
+@njit(cache=True, nogil=True)
+def _log_wealth(values: Any, constants: Any, slopes: Any) -> Any:
+    """The logarithm of the mean over bets of their products."""
+    return _log_mean(_log_products(values, constants, slopes))
 
 
 @njit(cache=True, nogil=True)

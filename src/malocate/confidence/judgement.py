@@ -80,7 +80,7 @@ def error_band(
     folding, judge = Folding(scheme_of(scheme), salt, segment), estimate_of(estimate)
     chosen = bound_of(bound, observations, folding.scheme.whole)
     check_honest(chosen, estimate, folding.scheme.whole, observations)
-    seen, spent, reason = _looked_at(observations, delta, look, settled)
+    seen, spent, reason = looked_at(observations, delta, look, settled)
     parts = [] if reason else folding.scheme.parts(seen, salt, segment)
     starts = _starts(start, folding, deliver)
     fits, refit = _fitted(estimator, seen, parts, deliver, starts, map)
@@ -104,7 +104,7 @@ class _Verdict:
     reason: str
 
 
-def _looked_at(
+def looked_at(
     observations: Observations, delta: float, look: Anytime | None, settled: int | None
 ) -> tuple[Observations, float, str]:
     """Give the answers that are judged, the chance of error, and why none are where none are."""
@@ -159,6 +159,22 @@ def fit_all(
     _, done = _fitted(estimator, observations, [], "refit", [start], map)
     assert done is not None  # noqa: S101  # it was what was asked for
     return done
+
+
+def fit_parts(
+    estimator: Estimator,
+    observations: Observations,
+    parts: list[Part],
+    map: Map = map,  # noqa: A002
+) -> list[Completion]:
+    """Fit the training answers of every part, clipped to the scale.
+
+    >>> from malocate import CrossFit, SoftImpute, Synthetic
+    >>> answers = Synthetic.ratings(shape=(40, 30), rank=2, rng=0).observe(900, rng=1)
+    >>> len(fit_parts(SoftImpute(2.0), answers, CrossFit(3).parts(answers, 0, "")))
+    3
+    """
+    return _fitted(estimator, observations, parts, "ensemble", [], map)[0] if parts else []
 
 
 def _fit(job: Job) -> Done:
