@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 from starlette.testclient import TestClient
@@ -11,7 +12,7 @@ from webs import tasting
 
 from malocate import Campaign, Design, Segment
 from malocate.campaign.tickets import AGAIN
-from malocate.server import answering, create_app
+from malocate.server import answering, create_app, languages
 from malocate.server.answering import Scale, next_question
 
 
@@ -200,6 +201,69 @@ def test_a_broken_cookie_is_as_none(web, cookie):
 
 def test_the_end_is_told(web, campaign):
     campaign.finish("enough")
-    text = shown(ask(web))
-    assert "Thank you, that was all." in text
-    assert "enough" in text
+    text = ask(web)
+    assert "Thank you, that was all." in shown(text)
+    assert "data-wait" not in text
+
+
+def test_a_pause_is_told_and_waited_for(web, campaign):
+    campaign.pause("holidays")
+    text = ask(web)
+    assert "The survey is paused" in shown(text)
+    assert "data-wait" in text
+
+
+@pytest.fixture
+def spoken(tmp_path):
+    """A server over a survey in three languages, of which the page knows two."""
+    questions = {
+        "fr": {"text": "{row} aime {column} ?", "low": "pas du tout", "high": "beaucoup"},
+        "en": "Does {row} of {segment} like {column}?",
+        "nl": "Houdt {row} van {column}?",
+    }
+    url = tasting(tmp_path, rounds=0, questions=questions)
+    with TestClient(create_app(url, open_to_all=True)) as client:
+        yield client
+
+
+def test_the_design_says_how_people_are_asked(spoken):
+    page = ask(spoken)
+    assert re.fullmatch(r"\w+ aime [\w <>]+ \?", question(page))
+    assert '<html lang="fr">' in page
+    assert "pas du tout" in page
+    assert "Passer pour l&#39;instant" in page
+    assert "English" in page
+
+
+@pytest.mark.parametrize(
+    ("params", "accept", "words", "skip"),
+    [
+        ({}, "en-GB, fr;q=0.5", " of ", "Skip for now"),
+        ({"lang": "nl"}, "en", "Houdt ", "Skip for now"),  # the page itself is in English
+        ({"lang": "en"}, "fr", " of ", "Skip for now"),
+        ({"lang": "<b>"}, "xx;q=odd,,;", " aime ", "Passer pour l'instant"),
+    ],
+)
+def test_a_language_is_wanted_or_what_the_browser_likes(spoken, params, accept, words, skip):
+    headers = {"Accept-Language": accept}
+    page = spoken.get(ANSWER, params={"who": "Ada"} | params, headers=headers).text
+    assert words in question(page)
+    assert skip in shown(page)
+
+
+def test_the_language_stays_from_question_to_question(spoken):
+    page = spoken.get(ANSWER, params={"who": "Ada", "lang": "en"}).text
+    after = send(spoken, page, value="4")
+    assert " of " in question(after.text)
+    assert "Thank you, your answer is recorded." in shown(after.text)
+
+
+def test_every_language_fills_the_same_places():
+    places = {
+        each.name: set(re.findall(r"{\w+}", getattr(languages.ENGLISH, each.name)))
+        for each in fields(languages.Phrases)
+    }
+    for known in languages.KNOWN.values():
+        for name, wanted in places.items():
+            assert set(re.findall(r"{\w+}", getattr(known, name))) == wanted
+            assert getattr(known, name).strip()

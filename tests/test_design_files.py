@@ -163,3 +163,38 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     design = Design([Segment("a", (3, 2))], 9)
     with pytest.raises(InvalidInput, match=r"x\.toml cannot be written: No such file or directory"):
         design.save(tmp_path / "nowhere" / "x.toml")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_questions_come_back_in_their_order(form):
+    wording = {"fr": "{row} aime {column} ?", "en": {"text": "Rate {column}.", "low": "bad"}}
+    design = Design([Segment("a", (3, 2))], 9, questions=wording)
+    back = again(design, form)
+    assert back == design
+    assert list(back.questions) == ["fr", "en"]
+    assert back.questions["en"].about(row="Ada", column="Gamay") == "Rate Gamay."
+    assert (back.questions["en"].low, back.questions["en"].high) == ("bad", "very much")
+
+
+@pytest.mark.parametrize(
+    ("wording", "words"),
+    [
+        ({}, "questions are empty"),
+        ("How?", "must be a table by language"),
+        ({"English": "Rate {row}."}, "language 'English'"),
+        ({"en": 3}, "questions.en is 3"),
+        ({"en": {"txt": "Rate {row}."}}, "unknown setting 'txt'"),
+        ({"en": "How are you?"}, "must name the row or the column"),
+        ({"en": "Rate {row.__class__}."}, "may name {row}"),
+        ({"en": "Rate {row!r}."}, "may name {row}"),
+        ({"en": "Rate {row:>9}."}, "may name {row}"),
+        ({"en": "Rate {0} {row}."}, "may name {row}"),
+        ({"en": "Rate {row"}, "brace alone is written twice"),
+        ({"en": {"text": "Rate {row}.", "low": ""}}, "questions.en: low is ''"),
+        ({"en": "Rate {row}.\n"}, "one line"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(wording, words):
+    with pytest.raises(MalocateError) as caught:
+        Design([Segment("a", (3, 2))], 9, questions=wording)
+    assert words in str(caught.value)

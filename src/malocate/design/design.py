@@ -13,6 +13,7 @@ from malocate.confidence.checks import check_noise
 from malocate.confidence.estimates import estimate_of
 from malocate.confidence.schemes import CrossFit, Scheme, scheme_of
 from malocate.confidence.spending import Anytime
+from malocate.design.questions import Question, questions_of
 from malocate.design.schedules import Growing, Schedule, capped
 from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.estimators.base import Estimator
@@ -54,6 +55,7 @@ class Design:
       mean squared error is bounded by `rmse` (a number, or one for each segment's name: a segment
       that is not named needs no more than its first look). Floors are kept before any goal ends it.
     - `seed`: decides which cells are drawn.
+    - `questions`: what people are asked, by language; the first is asked unless another is wanted.
 
     >>> from malocate import Design, Loss, Segment
     >>> north, south = Segment("north", (60, 40), scale=(1, 5)), Segment("south", (30, 40))
@@ -82,11 +84,13 @@ class Design:
     epsilon: float | None = None
     rmse: float | Mapping[str, float] | None = None
     seed: int = 0
+    questions: Mapping[str, Question] | None = None
 
     def __post_init__(self) -> None:
         segments = tuple(list_of(self.segments, Segment, "segments"))
         object.__setattr__(self, "segments", segments)
         object.__setattr__(self, "validation", _scheme(self.validation, segments))
+        object.__setattr__(self, "questions", questions_of(self.questions))
         check_segments(segments)
         self._check_money()
         self._check_weights()

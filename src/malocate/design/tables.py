@@ -63,6 +63,8 @@ def _plain(name: str, value: Any) -> Any:
     """Give a setting as plain values; a part of a design as a table with its name."""
     if name == "loss":
         return _settings(value, name)
+    if name == "questions":
+        return {language: _settings(each, name) for language, each in value.items()}
     if name in PARTS and not isinstance(value, str):
         called = getattr(type(value), "name", type(value).__name__)
         return {"name": called} | _settings(value, name)

@@ -17,33 +17,18 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from malocate.campaign import Campaign, Ticket
+from malocate.design import Question
 from malocate.errors import Conflict, InvalidInput, NotFound
 from malocate.problem import Segment
+from malocate.server import languages
+from malocate.server.languages import Phrases, phrases_of
 from malocate.server.office import Office
 from malocate.server.pages import Name, form_of, visiting
 from malocate.server.protection import check_origin
-from malocate.server.rendering import PageRoute, page, segment_path
+from malocate.server.rendering import PageRoute, number, page, segment_path
 
-QUESTION = "How much does {row} like {column}?"
-"""The question, until a design can say its own."""
-
-ENDS = ("not at all", "very much")
-"""What the ends of a scale mean, for that question."""
-
-AGAIN = (
-    "You may have seen this question before: it is asked again on purpose. Answer as you feel "
-    "now. How much two answers differ shows how exact answers are."
-)
-NOTES = {
-    "answered": "Thank you, your answer is recorded.",
-    "same": "That answer had been recorded already; it counts once.",
-    "late": "Thank you, your answer is recorded. It came late, and counts all the same.",
-    "extra": "Somebody else had answered this in the meantime; your answer is kept beside it.",
-    "skipped": "Skipped; somebody else may be asked this.",
-    "gone": "That question is no longer out; here is another.",
-    "refused": "Noted: this question will not be asked again.",
-    "changed": "Your last answer is changed; the change is in the log.",
-}
+USUAL: Mapping[str, Question] = {"en": Question()}
+"""What is asked where the design does not say it."""
 
 COOKIE = "malocate-answering"
 MOST_BUTTONS, MOST_SKIPPED, LEASE = 11, 10, 3_600.0
@@ -113,6 +98,34 @@ class Scale:
         return cls(low, high, tuple(range(int(low), int(high) + 1)) if whole else ())
 
 
+@dataclass(frozen=True)
+class Tongue:
+    """The language of a page: its tag, the page's own words, and the design's question."""
+
+    tag: str
+    say: Phrases
+    question: Question
+    others: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: Request, campaign: Campaign, wanted: str) -> Tongue:
+        """Choose among the design's languages: as wanted, else as the browser prefers."""
+        questions = campaign.design.questions or USUAL
+        accepted = request.headers.get("accept-language", "")
+        tag = languages.chosen(list(questions), wanted, accepted)
+        others = {each: languages.name_of(each) for each in questions if each != tag}
+        return cls(tag, phrases_of(tag), questions[tag], others)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What every page in this language needs."""
+        return {"lang": self.tag, "say": self.say, "languages": self.others}
+
+
+Who = Annotated[str, Query(max_length=200)]
+Word = Annotated[str, Query(max_length=20)]
+
+
 def router(office: Office) -> APIRouter:
     """Give the routes of the answer page."""
     pages = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -121,21 +134,22 @@ def router(office: Office) -> APIRouter:
     async def question(
         request: Request,
         name: Name,
-        who: Annotated[str, Query(max_length=200)] = "",
-        note: Annotated[str, Query(max_length=20)] = "",
+        who: Who = "",
+        note: Word = "",
+        lang: Word = "",
         change: bool = False,
     ) -> Response:
         campaign, visitor = await office.campaign(request, name, "asker")
-        trace = Trace.of(request, name, who.strip())
+        trace, tongue = Trace.of(request, name, who.strip()), Tongue.of(request, campaign, lang)
+        shown = {"name": name, **tongue.shown, **visiting(office, visitor)}
         if not trace.who:
-            shown: dict[str, Any] = {"title": f"Answer {name}", "name": name}
-            return page("who.html", **shown, **visiting(office, visitor))
+            return page("who.html", title=tongue.say.who_title, **shown)
         if change and trace.last is not None:
-            shown = _changing(campaign, trace.last)
+            shown |= _changing(campaign, tongue, trace.last)
         else:
-            shown = await _asking(office, campaign, trace)
-        shown |= {"name": name, "who": trace.who, "last": trace.last, "note": NOTES.get(note, "")}
-        return page("answer.html", title="Question", **shown, **visiting(office, visitor))
+            shown |= await _asking(office, campaign, tongue, trace)
+        shown |= {"who": trace.who, "last": _told(tongue, trace.last)}
+        return page("answer.html", title=tongue.say.title, note=tongue.say.note(note), **shown)
 
     @pages.post("/c/{name}/answer")
     async def answered(request: Request, name: Name) -> Response:
@@ -146,50 +160,75 @@ def router(office: Office) -> APIRouter:
         if not trace.who:
             raise InvalidInput("The form does not say who answers; open the answer page again.")
         note, trace = await _done(office, campaign, trace, form)
-        told = urlencode({"who": trace.who, "note": note})
-        answer = RedirectResponse(f"/c/{segment_path(name)}/answer?{told}", 303)
+        told = {"who": trace.who, "note": note}
+        if lang := form.get("lang", "")[:20]:
+            told["lang"] = lang
+        answer = RedirectResponse(f"/c/{segment_path(name)}/answer?{urlencode(told)}", 303)
         trace.keep(request, answer)
         return answer
 
     return pages
 
 
-async def _asking(office: Office, campaign: Campaign, trace: Trace) -> dict[str, Any]:
+async def _asking(
+    office: Office, campaign: Campaign, tongue: Tongue, trace: Trace
+) -> dict[str, Any]:
     """Give what the page shows of the next question."""
     ticket = await office.desk.write(next_question, campaign, trace.who, trace.skipped)
     if ticket is None:
-        status = await office.desk.read(campaign.status)
-        over = status.state in ("done", "finished")
-        return {"ticket": None, "over": over, "words": status.words, "changing": False}
-    shown = _question(campaign, ticket.segment, ticket.row, ticket.column)
-    again = AGAIN if ticket.note else ""
-    return shown | {"ticket": ticket.id, "again": again, "changing": False, "given": None}
+        state = (await office.desk.read(campaign.status)).state
+        return {"ticket": None, "state": state, "changing": False}
+    shown = _question(campaign, tongue, ticket.segment, ticket.row, ticket.column)
+    return shown | {
+        "ticket": ticket.id,
+        "again": bool(ticket.note),
+        "changing": False,
+        "given": None,
+    }
 
 
-def _changing(campaign: Campaign, last: Last) -> dict[str, Any]:
+def _changing(campaign: Campaign, tongue: Tongue, last: Last) -> dict[str, Any]:
     """Give what the page shows of the last question, to answer it otherwise."""
-    shown = _question(campaign, last.segment, last.row, last.column)
-    return shown | {"ticket": last.ticket, "again": "", "changing": True, "given": last.value}
+    shown = _question(campaign, tongue, last.segment, last.row, last.column)
+    return shown | {"ticket": last.ticket, "again": False, "changing": True, "given": last.value}
 
 
-def _question(campaign: Campaign, segment: str, row: object, column: object) -> dict[str, Any]:
+def _question(
+    campaign: Campaign, tongue: Tongue, segment: str, row: object, column: object
+) -> dict[str, Any]:
     found = next((each for each in campaign.design.segments if each.name == segment), None)
     if found is None:
         raise NotFound(f"There is no segment {segment!r} any more; open the answer page again.")
     several = len(campaign.design.segments) > 1
+    scale, called = Scale.of(found.scale), _called(tongue.say, found, row, column)
     return {
-        "question": QUESTION.format(**_called(found, row, column)),
+        "question": tongue.question.about(segment=segment, **called),
         "segment": segment if several else "",
         "about": {"segment": segment, "row": str(row), "column": str(column)},
-        "scale": Scale.of(found.scale),
-        "ends": ENDS,
+        "scale": scale,
+        "ends": (tongue.question.low, tongue.question.high),
+        "span": _span(tongue.say, scale),
     }
 
 
-def _called(segment: Segment, row: object, column: object) -> dict[str, str]:
+def _span(say: Phrases, scale: Scale) -> str:
+    """Say what may be answered where it is typed."""
+    if scale.low is None or scale.high is None:
+        return say.a_number
+    return say.span.format(low=number(scale.low), high=number(scale.high))
+
+
+def _told(tongue: Tongue, last: Last | None) -> str:
+    """Say what was answered last; nothing where nothing was."""
+    if last is None:
+        return ""
+    return tongue.say.last.format(row=last.row, column=last.column, value=number(last.value))
+
+
+def _called(say: Phrases, segment: Segment, row: object, column: object) -> dict[str, str]:
     """Give what a question calls its row and column; bare numbers are said to be such."""
     if segment.labels is None:
-        return {"row": f"row {row}", "column": f"column {column}"}
+        return {"row": say.row.format(place=row), "column": say.column.format(place=column)}
     return {"row": str(row), "column": str(column)}
 
 

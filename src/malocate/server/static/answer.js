@@ -40,7 +40,7 @@ function show(text, address) {
 
 function later() {
   busy(true);
-  note("No connection. Your answer is kept on this device, and sent as soon as there is one.", true);
+  note(body.dataset.offline, true);
   clearTimeout(timer);
   timer = setTimeout(send, delay);
   delay = Math.min(LONGEST, delay * 2);
@@ -48,9 +48,9 @@ function later() {
 
 function refused(answer, text) {
   const said = new DOMParser().parseFromString(text, "text/html").getElementById("problem");
-  const words = said ? said.textContent : "That did not work.";
+  const words = said ? said.textContent : body.dataset.failed;
   busy(false);
-  if (answer.status === 401) return note(`${words} Your answer is kept on this device; sign in, and open this page again.`, true);
+  if (answer.status === 401) return note(`${words} ${body.dataset.signedOut}`, true);
   keep(null);
   note(words, true);
 }
