@@ -16,7 +16,8 @@ def finding():
     rng = np.random.default_rng(0)
     truth = 3 + np.outer(rng.normal(size=95), rng.normal(size=60))
     seen = Observations.from_dense(np.clip(truth, 1, 5), scale=(1, 5))
-    return SimpleNamespace(completion=SoftImpute(5.0).fit(seen))
+    band = SimpleNamespace(estimate=0.04, se=0.01)
+    return SimpleNamespace(completion=SoftImpute(5.0).fit(seen), band=band)
 
 
 def test_the_means_are_those_of_the_whole_matrix(finding):
@@ -41,7 +42,10 @@ def test_a_cell_shows_the_completion_at_its_own_place(finding):
     shown = heat_of(finding, means_of(finding), (1, 5), rows_by="low", columns_by="high")
     row, column = int(shown.lines[3].label), int(shown.columns[7][0])
     value = float(finding.completion.predict(row, column))
-    assert shown.lines[3].cells[7].words == f"{row}, {column}: {value:.3g}"
+    half = 1.6449 * 0.2  # nine of ten, were the errors normal
+    low, high = max(1, value - half), min(5, value + half)
+    words = f"{row}, {column}: {value:.2f} ({low:.2f} to {high:.2f})"
+    assert shown.lines[3].cells[7].words == words
     assert shown.lines[3].cells[7].shade == shade(value, (1, 5))
 
 
@@ -60,3 +64,10 @@ def test_the_most_liked_come_first_and_so_do_the_least(finding):
     order = np.argsort(-means_of(finding).columns, kind="stable")
     assert [int(each.name) for each in best] == order[:5].tolist()
     assert [int(each.name) for each in worst] == order[::-1][:5].tolist()
+
+
+def test_where_nobody_judged_no_interval_is_shown(finding):
+    bare = SimpleNamespace(completion=finding.completion, band=None)
+    shown = heat_of(bare, means_of(bare), (1, 5))
+    assert not shown.judged
+    assert " to " not in shown.lines[0].cells[0].words

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +21,9 @@ STEPS = 9
 """Shades; the style sheet has a class for each."""
 
 LISTED = 5
+
+LEVEL = 0.9
+"""Of intervals for single cells; they are approximate."""
 
 Order = Literal["given", "high", "low"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -83,6 +88,7 @@ class Heat:
     shape: tuple[int, int]
     low: str
     high: str
+    judged: bool
 
     @property
     def orders(self) -> dict[Order, str]:
@@ -110,12 +116,19 @@ def heat_of(
     rows, row_page, row_pages = _window(means.rows, rows_by, row_page, ROWS)
     cols, column_page, column_pages = _window(means.columns, columns_by, column_page, COLUMNS)
     values = done.predict(rows[:, None], cols[None, :])
+    half = reach(finding)
     low, high = scale or (means.low, means.high)
     names = done.labels or (range(done.shape[0]), range(done.shape[1]))
     labels = [str(names[1][col]) for col in cols]
     lines = [
-        _line(str(names[0][row]), float(means.rows[row]), labels, line, (low, high))
-        for row, line in zip(rows, values, strict=True)
+        _line(
+            str(names[0][row]),
+            float(means.rows[row]),
+            labels,
+            [(value, _said(value, half, scale)) for value in line],
+            (low, high),
+        )
+        for row, line in zip(rows, values.tolist(), strict=True)
     ]
     return Heat(
         lines=lines,
@@ -129,6 +142,7 @@ def heat_of(
         shape=done.shape,
         low=f"{low:.3g}",
         high=f"{high:.3g}",
+        judged=math.isfinite(half),
     )
 
 
@@ -142,14 +156,39 @@ def _window(means: Floats, order: Order, page: int, most: int) -> tuple[Int64s, 
     return places[(page - 1) * most : page * most], page, pages
 
 
+def reach(finding: Finding) -> float:
+    """Give how far a cell's own mean may be from what is shown, in about nine of ten cells.
+
+    It takes the cells' errors for normal, with the band's estimate as their mean square: it is
+    approximate. Infinite where nobody judged, or nothing can be said.
+    """
+    if finding.band is None:
+        return math.inf
+    se = finding.band.se if math.isfinite(finding.band.se) else 0.0
+    return NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(max(finding.band.estimate, se, 0.0))
+
+
+def _said(value: float, half: float, scale: tuple[float, float] | None) -> str:
+    """Say a cell's value and interval."""
+    if not math.isfinite(half):
+        return f"{value:.2f}"
+    low, high = scale or (-math.inf, math.inf)
+    ends = (min(max(end, low), high) for end in (value - half, value + half))
+    return f"{value:.2f} ({' to '.join(f'{end:.2f}' for end in ends)})"
+
+
 def _line(
-    label: str, mean: float, columns: Sequence[str], values: Floats, limits: tuple[float, float]
+    label: str,
+    mean: float,
+    columns: Sequence[str],
+    cells: Sequence[tuple[float, str]],
+    limits: tuple[float, float],
 ) -> Line:
-    cells = [
-        Cell(f"{value:.1f}", shade(value, limits), f"{label}, {column}: {value:.3g}")
-        for column, value in zip(columns, values.tolist(), strict=True)
+    shown = [
+        Cell(f"{value:.1f}", shade(value, limits), f"{label}, {column}: {said}")
+        for column, (value, said) in zip(columns, cells, strict=True)
     ]
-    return Line(label, f"{mean:.2f}", cells)
+    return Line(label, f"{mean:.2f}", shown)
 
 
 def shade(value: float, limits: tuple[float, float]) -> int:
