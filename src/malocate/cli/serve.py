@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from malocate.cli.campaign.finding import Where, address
+from malocate.cli.campaign.finding import VARIABLE, Where, address
 from malocate.cli.showing import say
-from malocate.errors import InvalidInput, MissingDependency
+from malocate.errors import InvalidInput, MissingDependency, StoreError
 
 if TYPE_CHECKING:
     from malocate.store import Store
@@ -30,6 +31,10 @@ def serve(
     where: Where = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
+    public: Annotated[
+        str | None,
+        typer.Option(help="The address that people type, where a proxy is in front of it."),
+    ] = None,
     open_to_all: Annotated[
         bool,
         typer.Option("--open", help="Ask for no tokens; on a loopback address alone."),
@@ -49,11 +54,12 @@ def serve(
     from malocate.store import Store
 
     url = address(where)
+    here = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     store = Store.open(url)
     app = create_app(store, open_to_all=open_to_all)
     if not open_to_all:
-        _greet(store, f"http://{host}:{port}")
-    say(f"Serving {store} at http://{host}:{port}; Ctrl-C stops it.")
+        _greet(store, (public or here).rstrip("/"))
+    say(f"Serving {store} at {here}; Ctrl-C stops it.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn hands it on at its end
     with _planners(url, store) if planner else _nobody():
         uvicorn.run(
@@ -87,9 +93,11 @@ def _greet(store: Store, base: str) -> None:
     from malocate.store import Tokens
 
     tokens = Tokens(store.database)
-    if any(each.role == "owner" and not each.revoked for each in tokens.listed(EVERYWHERE)):
+    before = tokens.listed(EVERYWHERE)
+    if any(each.role == "owner" and each.revoked is None for each in before):
         return
-    token = new_token(tokens, EVERYWHERE, OWNER, "owner")
+    name = OWNER if not before else f"{OWNER} {len(before) + 1}"
+    token = new_token(tokens, EVERYWHERE, name, "owner")
     say("This link is for the owner, and is shown only now:")
     typer.echo(f"{base}/enter?token={token}")
 
@@ -102,9 +110,10 @@ def _planners(url: str, store: Store) -> Iterator[None]:
     running: dict[str, subprocess.Popen[bytes]] = {}
 
     def keep() -> None:
-        for name in store.names():
-            if name not in running or running[name].poll() not in (None, 0):
-                running[name] = _planner(url, name)
+        with suppress(StoreError):  # the database is away; the next look tries again
+            for name in store.names():
+                if name not in running or running[name].poll() not in (None, 0):
+                    running[name] = _planner(url, name)
 
     try:
         with repeated(keep, LOOK_EVERY, at_once=True):
@@ -115,9 +124,13 @@ def _planners(url: str, store: Store) -> Iterator[None]:
 
 
 def _planner(url: str, name: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "malocate", "worker", url, "--name", name, "--every", "0.2"]
+    """Start a planner; it is told the address where no list of processes shows its password."""
+    command = [sys.executable, "-m", "malocate", "worker", "--name", name, "--every", "0.2"]
     return subprocess.Popen(  # noqa: S603  # our own program
-        [*command, "--attached"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        [*command, "--attached"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {VARIABLE: url},
     )
 
 

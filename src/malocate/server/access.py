@@ -65,7 +65,10 @@ def new_token(
         raise InvalidInput("The token has no name; give one, such as that of a person or tablet.")
     token = f"mlc-{role}-{secrets.token_urlsafe(24)}"
     if not tokens.add(campaign, name, role, digest_of(token), now=clock()):
-        raise Conflict(f"There is a token {name!r} already; revoke it, or take another name.")
+        raise Conflict(
+            f"There is or was a token for {name!r}, and the log must tell them apart; take another "
+            f"name, such as '{name} 2'."
+        )
     return token
 
 
