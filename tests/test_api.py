@@ -194,6 +194,12 @@ def test_errors_have_one_form_and_the_library_s_sentence(as_, path, body, words)
     assert words in told["sentence"]
 
 
+def test_a_body_that_is_no_text_is_refused(as_):
+    answer = as_("asker", "POST", "/wines/renew", content=b"\xff\xfe{")
+    assert answer.status_code == 422
+    assert answer.json()["sentence"] == "The body cannot be read; send JSON in UTF-8."
+
+
 def test_unknown_paths_and_methods_have_the_same_form(client):
     for method, path in (("GET", "/nowhere"), ("DELETE", BASE)):
         assert set(client.request(method, path).json()) == {"status", "kind", "sentence"}

@@ -57,5 +57,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, problem: HTTPException) -> JSONResponse:
+        if problem.status_code == 400:  # the only one: bytes that are no text
+            return told(422, "InvalidInput", "The body cannot be read; send JSON in UTF-8.")
         kind = {404: "NotFound", 405: "NotAllowed"}.get(problem.status_code, "Error")
         return told(problem.status_code, kind, f"{problem.detail}.")
