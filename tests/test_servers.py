@@ -19,7 +19,7 @@ from malocate.store import Tokens
 PATH = "/api/v1/campaigns/wines"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def url(postgresql):
     with database(postgresql) as found:
         with Campaign.create(found, small_design(), name="wines") as campaign:
@@ -27,9 +27,10 @@ def url(postgresql):
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def servers(url):
-    running = [Served(url, free_port()) for _ in range(2)]
+    with ThreadPoolExecutor(2) as both:
+        running = list(both.map(lambda _: Served(url, free_port()), range(2)))
     yield running
     for each in running:
         if each.process.poll() is None:
@@ -38,9 +39,9 @@ def servers(url):
 
 
 @pytest.fixture
-def token(url):
+def token(url, request):
     with Campaign.open(url) as campaign:
-        return new_token(Tokens(campaign.store.database), campaign.id, "t", "asker")
+        return new_token(Tokens(campaign.store.database), campaign.id, request.node.name, "asker")
 
 
 def told_of(server, token, ticket, value: float = 3) -> list[str]:
@@ -72,7 +73,7 @@ def test_what_one_lends_the_other_takes_and_nothing_is_doubled(servers, url, tok
         assert campaign.verify().ok
 
 
-def test_one_stops_and_the_other_goes_on(servers, url, token):
+def test_one_stops_and_the_other_goes_on(servers, url, token, request):
     asked = servers[0].get(f"{PATH}/ask", token, {"who": "tablet", "n": 500})["questions"]
     began = servers[0].get(PATH, token)["round"]
     assert servers[0].stop() == 0
@@ -84,7 +85,7 @@ def test_one_stops_and_the_other_goes_on(servers, url, token):
         time.sleep(0.1)
     assert servers[1].get(PATH, token)["round"] > began
     with Campaign.open(url) as campaign:
-        revoke_token(Tokens(campaign.store.database), campaign.id, "t")
+        revoke_token(Tokens(campaign.store.database), campaign.id, request.node.name)
     time.sleep(REMEMBERED + 0.5)
     with pytest.raises(urllib.error.HTTPError, match="401"):
         servers[1].get(PATH, token)

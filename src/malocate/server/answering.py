@@ -18,6 +18,7 @@ from fastapi.responses import RedirectResponse
 
 from malocate.campaign import Campaign, Ticket
 from malocate.design import Question
+from malocate.drawing.numbers import number
 from malocate.errors import Conflict, InvalidInput, NotFound
 from malocate.problem import Segment
 from malocate.server import languages
@@ -25,7 +26,7 @@ from malocate.server.languages import Phrases, phrases_of
 from malocate.server.office import Office
 from malocate.server.pages import Name, form_of, visiting
 from malocate.server.protection import check_origin
-from malocate.server.rendering import PageRoute, number, page, segment_path
+from malocate.server.rendering import PageRoute, page, segment_path
 
 USUAL: Mapping[str, Question] = {"en": Question()}
 """What is asked where the design does not say it."""
