@@ -194,8 +194,9 @@ def test_errors_have_one_form_and_the_library_s_sentence(as_, path, body, words)
     assert words in told["sentence"]
 
 
-def test_a_body_that_is_no_text_is_refused(as_):
-    answer = as_("asker", "POST", "/wines/renew", content=b"\xff\xfe{")
+def test_a_body_that_is_no_text_is_refused(client, place):
+    headers = {"Authorization": f"Bearer {place[1]['asker']}", "Content-Type": "application/json"}
+    answer = client.post(f"{BASE}/wines/renew", content=b'{"ticket": "\xff"}', headers=headers)
     assert answer.status_code == 422
     assert answer.json()["sentence"] == "The body cannot be read; send JSON in UTF-8."
 

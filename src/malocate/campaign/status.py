@@ -87,6 +87,9 @@ class Status:
             )
         if lent:
             return f"Round {self.round} waits for {lent:,} questions that are out."
+        if not self.round:
+            when = "is being planned" if self.planning else "is planned when somebody asks for it"
+            return f"Nothing has been asked yet; the first round {when}."
         if self.planning:
             return f"Round {self.round} is answered; the next is being planned."
         return f"Round {self.round} is answered; the next is planned when somebody asks for it."

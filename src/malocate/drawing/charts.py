@@ -168,8 +168,8 @@ def _goal(frame: Frame, goal: float | None) -> list[Markup]:
     return [
         Markup(
             '<line class="goal" x1="{}" x2="{}" y1="{}" y2="{}"/>'
-            '<text class="goal-name" x="{}" y="{}" text-anchor="end">goal {}</text>'
-        ).format(LEFT, right, at, at, right, at - 4, f"{goal:,.3g}")
+            '<text class="goal-name" x="{}" y="{}">goal {}</text>'
+        ).format(LEFT, right, at, at, LEFT + 4, at - 4, f"{goal:,.3g}")
     ]
 
 

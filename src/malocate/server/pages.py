@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from malocate.campaign import Campaign
-from malocate.campaign.picturing import COUNTS, looks_chart
+from malocate.campaign.picturing import looks_chart
 from malocate.drawing import heat
 from malocate.errors import InvalidInput
 from malocate.server import rendering
@@ -120,7 +120,7 @@ def _overview(pages: APIRouter, office: Office, watching: Watching) -> None:
         view = await office.desk.read(watch.view, p)
         past = await office.desk.read(watch.past)
         shown = visiting(office, visitor) | {"title": name, "view": view, "past": past}
-        shown |= {"counts": COUNTS, "may_answer": visitor.may("asker", campaign.id)}
+        shown |= {"counts": view.counts, "may_answer": visitor.may("asker", campaign.id)}
         return page("campaign.html", **shown)
 
     @pages.get("/c/{name}/live")
@@ -130,7 +130,7 @@ def _overview(pages: APIRouter, office: Office, watching: Watching) -> None:
         view = await office.desk.read(watching.of(campaign).view, p, charts=False)
         parts = {
             "standing": part("standing.html", view=view),
-            "counts": part("counts.html", view=view, counts=COUNTS),
+            "counts": part("counts.html", view=view, counts=view.counts),
         }
         told = {"look": view.look, "words": view.status.words, "parts": parts}
         return with_etag(request, json.dumps(told, ensure_ascii=False))

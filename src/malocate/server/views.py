@@ -32,6 +32,9 @@ FRESH = 1.0
 PER_PAGE = 12
 """Segments on one page."""
 
+RARE = ("given_up", "erased", "imported")
+"""What became of questions that is shown where there is something to count."""
+
 LISTED = 40
 """Lines of a table behind a chart."""
 
@@ -71,6 +74,13 @@ class CampaignView:
         left = self.status.answers_left or {}
         cost = math.fsum(self.costs[name] * more for name, more in left.items())
         return self.status.spent + cost <= self.status.budget
+
+    @property
+    def counts(self) -> dict[str, str]:
+        """What is counted, in words."""
+        return {
+            name: words for name, words in COUNTS.items() if name not in RARE or self.totals[name]
+        }
 
     @property
     def look(self) -> str:
