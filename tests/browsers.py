@@ -40,9 +40,9 @@ class Server:
         self._server = uvicorn.Server(uvicorn.Config(app, port=self.port, **settings))
         self._thread = threading.Thread(target=self._server.run)
         self._thread.start()
-        for _ in range(200):
+        for _ in range(2_000):
             if self._server.started:
-                httpx.get(f"{self.address}/healthz").raise_for_status()
+                httpx.get(f"{self.address}/healthz", timeout=60).raise_for_status()
                 return
             time.sleep(0.05)
         raise TimeoutError("The server did not start.")

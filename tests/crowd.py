@@ -19,11 +19,15 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from sqlalchemy import Engine, Pool, event
 
 from malocate import Batches, Campaign, Design, Segment, SoftImpute
 from malocate.campaign import planner
 from malocate.store import Store
+
+SECONDS = 300
+"""How long to wait for a process at most: a busy machine is no failure."""
 
 FASTER = 20.0
 """How many seconds pass on the campaign's clock in one: a dead planner is replaced in 1.5 s."""
@@ -85,6 +89,17 @@ class Death:
                 connection.set_trace_callback(boundary)
 
         event.listen(Pool, "connect", trace)
+        psycopg.Connection.execute = _between(boundary, psycopg.Connection.execute)
+
+
+def _between(boundary: Callable[[str], None], execute: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(connection: Any, query: str, *told: Any, **options: Any) -> Any:
+        boundary(query)
+        found = execute(connection, query, *told, **options)
+        boundary(query)
+        return found
+
+    return watched
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,11 @@ class DeathInFit:
 
 @dataclass(frozen=True)
 class Worker:
-    """Asks and tells until the campaign is over, and notes what it was acknowledged."""
+    """Asks and tells until the campaign is over, and notes what it was acknowledged.
+
+    One that `stays` waits at the end until it is killed. One of several begins when as many as
+    `together` have opened the campaign.
+    """
 
     url: str
     acknowledged: Path
@@ -105,11 +124,16 @@ class Worker:
     batch: int = 5
     death: Death | DeathInFit | None = None
     most: int | None = None
+    stays: bool = False
+    together: int = 1
 
     def __call__(self) -> None:
         if self.death is not None:
             self.death.prepare()
         with Campaign.open(self.url, clock=clock) as campaign:
+            self.acknowledged.with_suffix(".ready").touch()
+            while len(list(self.acknowledged.parent.glob("*.ready"))) < self.together:
+                time.sleep(0.005)
             self.run(campaign)
 
     def run(self, campaign: Campaign) -> None:
@@ -126,7 +150,10 @@ class Worker:
                     os.write(note, line.encode())
                     told += 1
                 if not tickets and campaign.status().state == "done":
-                    return
+                    os.write(note, b"over . . .\n")
+                    if not self.stays:
+                        return
+                    time.sleep(SECONDS)
                 if not tickets:
                     time.sleep(0.05)
         finally:
@@ -155,11 +182,16 @@ def process(work: Callable[[], None]) -> Any:
     return started
 
 
+def lines_of(file: Path) -> list[str]:
+    """Give what was noted in a file, one line for each ticket and each answer."""
+    return file.read_text().splitlines() if file.exists() else []
+
+
 def acknowledged(*files: Path) -> dict[tuple[str, int], float]:
     """Give the answers whose receipt was acknowledged, each once."""
     found: dict[tuple[str, int], float] = {}
     for file in files:
-        for line in file.read_text().splitlines() if file.exists() else ():
+        for line in lines_of(file):
             outcome, segment, draw, value = line.split()
             if outcome in ("answered", "late", "same"):
                 assert found.setdefault((segment, int(draw)), float(value)) == float(value)
@@ -168,7 +200,7 @@ def acknowledged(*files: Path) -> dict[tuple[str, int], float]:
 
 def lent(*files: Path) -> list[tuple[str, int]]:
     """Give the draws that were lent, one for each ticket that somebody got."""
-    lines = [line.split() for file in files for line in file.read_text().splitlines()]
+    lines = [line.split() for file in files for line in lines_of(file)]
     return [(line[1], int(line[2])) for line in lines if line[0] == "lent"]
 
 
@@ -225,14 +257,14 @@ class Poller(threading.Thread):
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
         self.url, self.over, self.problem = url, threading.Event(), ""
-        self.polls = 0
+        self.looking = threading.Event()
 
     def run(self) -> None:
         try:
             with Campaign.open(self.url, clock=clock) as campaign:
                 while not self.over.wait(0.02):
                     campaign.status()
-                    self.polls += 1
+                    self.looking.set()
         except Exception as problem:  # noqa: BLE001  # whatever it is, the test tells it
             self.problem = repr(problem)
 
@@ -241,4 +273,3 @@ class Poller(threading.Thread):
         self.over.set()
         self.join()
         assert self.problem == ""
-        assert self.polls

@@ -16,7 +16,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="install playwrig
 
 ANSWER = "/c/tasting/answer?who=Ada"
 PAGES = ("/", "/c/tasting", "/c/tasting/s/north", ANSWER, "/c/tasting/answer", "/enter")
-SOON = 20_000
+SOON = 60_000
 """Milliseconds; pages look for news every three seconds."""
 
 

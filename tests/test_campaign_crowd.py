@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from crowd import (
+    SECONDS,
     DeathInFit,
     Poller,
     Worker,
@@ -22,8 +23,6 @@ from crowd import (
 
 from malocate import Campaign
 
-SECONDS = 300
-
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> list[str]:
@@ -35,8 +34,10 @@ def run_crowd(url: str, folder: Path, size: int, batch: int) -> list[Path]:
     files = [folder / f"told-{me}" for me in range(size)]
     poller = Poller(url)
     poller.start()
+    assert poller.looking.wait(timeout=SECONDS), poller.problem
     workers = [
-        process(Worker(url, file, who=f"tablet-{me}", batch=batch)) for me, file in enumerate(files)
+        process(Worker(url, file, who=f"tablet-{me}", batch=batch, together=size))
+        for me, file in enumerate(files)
     ]
     for each in workers:
         each.join(timeout=SECONDS)
@@ -96,7 +97,7 @@ def test_a_planner_killed_in_mid_fit_is_replaced(url, tmp_path, expected):
 def test_planners_at_once_plan_once(url, tmp_path, expected):
     create(url)
     answered = [tmp_path / f"told-{me}" for me in range(4)]
-    workers = [process(Worker(url, file, who=file.name, batch=50)) for file in answered]
+    workers = [process(Worker(url, file, who=file.name, batch=50, together=4)) for file in answered]
     for each in workers:
         each.join(timeout=SECONDS)
         assert each.exitcode == 0

@@ -294,7 +294,7 @@ def test_the_worker_plans_and_takes_back_once(run, campaign):
     assert sum(each.expired for each in campaign.status().segments) == 3
 
 
-def until(true, seconds=60):
+def until(true, seconds=300):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

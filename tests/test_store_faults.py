@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crowd import process
+from crowd import SECONDS, process
 from databases import database
 from sqlalchemy import NullPool, create_engine, event, make_url
 
@@ -142,7 +142,7 @@ def said_to_a_stranger(public: Path, file: Path, create: bool = False) -> str:
 
 def run(work: Callable[[], None]) -> None:
     started = process(work)
-    started.join(timeout=60)
+    started.join(timeout=SECONDS)
     assert started.exitcode == 0
 
 

@@ -1,4 +1,4 @@
-"""Many rows in one statement: a server takes them as JSON, SQLite as plain tuples.
+"""Many rows in one statement: a server takes them as arrays or as JSON, SQLite as plain tuples.
 
 Written as SQL, because what SQLAlchemy does for each row takes longer than what SQLite does.
 """
@@ -6,29 +6,22 @@ Written as SQL, because what SQLAlchemy does for each row takes longer than what
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-_ANSWER = """
-    UPDATE draws SET state = 'answered', value = ?, told = ?, told_attempt = ?, late = ?,
-        deadline = NULL
-    WHERE campaign = ? AND id = ?
-"""
-_answers = text("""
-    UPDATE draws SET state = 'answered', value = given.value, told = :now,
-        told_attempt = given.attempt, late = given.late, deadline = NULL
-    FROM json_to_recordset(CAST(:given AS json))
-        AS given (draw bigint, attempt integer, value double precision, late boolean)
-    WHERE draws.campaign = :of AND draws.id = given.draw
-""")
-_EVENT = "INSERT INTO log (campaign, at, kind, body) VALUES (?, ?, ?, ?)"
-_events = text("""
-    INSERT INTO log (campaign, at, kind, body)
-    SELECT :campaign, :at, :kind, given.body
-    FROM json_array_elements_text(CAST(:bodies AS json)) WITH ORDINALITY AS given (body, place)
-    ORDER BY place
-""")
+
+class Standing(NamedTuple):
+    """A draw as far as an answer to it is concerned."""
+
+    id: int
+    state: str
+    attempt: int
+    who: str | None
+    deadline: float | None
+    value: float | None
+    told_attempt: int | None
 
 
 class Given(NamedTuple):
@@ -40,11 +33,58 @@ class Given(NamedTuple):
     late: bool
 
 
+_COLUMNS = ", ".join(Standing._fields)
+_ON_FILE = f"""
+    SELECT {_COLUMNS} FROM draws WHERE campaign = ? AND id IN (SELECT value FROM json_each(?))
+"""  # noqa: S608  # the names are those of our own columns
+_ON_SERVER = f"""
+    SELECT {_COLUMNS}
+    FROM unnest(CAST(%s AS bigint[])) WITH ORDINALITY AS given (draw, place), LATERAL (
+        SELECT * FROM draws WHERE campaign = %s AND id = given.draw FOR UPDATE) AS found
+    ORDER BY place
+"""  # noqa: S608  # one by one by the primary key, whatever the server knows of the table as yet
+_ANSWER = """
+    UPDATE draws SET state = 'answered', value = ?, told = ?, told_attempt = ?, late = ?,
+        deadline = NULL
+    WHERE campaign = ? AND id = ?
+"""
+_answers = text("""
+    UPDATE draws SET state = 'answered', value = given.value, told = :now,
+        told_attempt = given.attempt, late = given.late, deadline = NULL
+    FROM unnest(
+        CAST(:draws AS bigint[]), CAST(:attempts AS integer[]),
+        CAST(:values AS double precision[]), CAST(:lates AS boolean[])
+    ) AS given (draw, attempt, value, late)
+    WHERE draws.campaign = :of AND draws.id = given.draw
+""")
+_EVENT = "INSERT INTO log (campaign, at, kind, body) VALUES (?, ?, ?, ?)"
+_events = text("""
+    INSERT INTO log (campaign, at, kind, body)
+    SELECT :campaign, :at, :kind, given.body
+    FROM json_array_elements_text(CAST(:bodies AS json)) WITH ORDINALITY AS given (body, place)
+    ORDER BY place
+""")
+
+
+def standings(connection: Connection, campaign: int, draws: Collection[int]) -> dict[int, Standing]:
+    """Give draws as they stand, locked on a server in an order that is the same for all."""
+    if connection.dialect.name == "postgresql":
+        found = connection.exec_driver_sql(_ON_SERVER, (sorted(draws), campaign))
+    else:
+        found = connection.exec_driver_sql(_ON_FILE, (campaign, json.dumps(sorted(draws))))
+    return {row[0]: Standing._make(row) for row in found.all()}
+
+
 def write_answers(connection: Connection, campaign: int, now: float, given: list[Given]) -> None:
     """Write answers to draws of a campaign, all told at the same time."""
     if connection.dialect.name == "postgresql":
-        rows = json.dumps([each._asdict() for each in given])
-        connection.execute(_answers, {"of": campaign, "now": now, "given": rows})
+        told = {
+            "draws": [each.draw for each in given],
+            "attempts": [each.attempt for each in given],
+            "values": [float(each.value) for each in given],
+            "lates": [each.late for each in given],
+        }
+        connection.execute(_answers, told | {"of": campaign, "now": now})
         return
     written = [(each.value, now, each.attempt, each.late, campaign, each.draw) for each in given]
     connection.exec_driver_sql(_ANSWER, written)

@@ -12,11 +12,19 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    PoolProxiedConnection,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -75,7 +83,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
         self._refusal: type[Exception] = self.engine.dialect.loaded_dbapi.Error
-        self._lock = Path(f"{self.url.database}-lock") if self.is_sqlite and fcntl else None
+        self._lock = f"{self.url.database}-lock" if self.is_sqlite and fcntl else None
+        self._at_hand: list[tuple[float, PoolProxiedConnection]] = []
 
     def __str__(self) -> str:
         return _shown(self.url)
@@ -99,21 +108,44 @@ class Database:
 
         What SQLAlchemy does around a statement would take longer than the statement.
         """
-        with self._told(), closing(self.engine.raw_connection()) as pooled:
+        with self._told():
+            pooled = self._taken()
             connection: Any = pooled.driver_connection
             try:
-                with self._turn() if self.is_sqlite else _committed_at_once(connection):
-                    yield from self._whole(connection)
+                if self.is_sqlite:
+                    with self._turn():
+                        connection.execute("BEGIN IMMEDIATE")
+                        yield connection
+                        connection.execute("COMMIT")
+                else:
+                    yield connection
             except BaseException:
                 pooled.invalidate()
                 raise
+            self._lay_at_hand(pooled)
 
-    def _whole(self, connection: Any) -> Iterator[Any]:
-        if self.is_sqlite:
-            connection.execute("BEGIN IMMEDIATE")
-        yield connection
-        if self.is_sqlite:
-            connection.execute("COMMIT")
+    def _taken(self) -> PoolProxiedConnection:
+        """Give the connection that is at hand; one that lay there for long goes by the pool."""
+        with suppress(IndexError):
+            since, pooled = self._at_hand.pop()
+            if time.monotonic() - since <= IDLE_SECONDS:
+                return pooled
+            self._give_back(pooled)
+        fresh = self.engine.raw_connection()
+        if not self.is_sqlite:
+            fresh.driver_connection.autocommit = True  # type: ignore[union-attr]
+        return fresh
+
+    def _lay_at_hand(self, pooled: PoolProxiedConnection) -> None:
+        if self._at_hand:
+            self._give_back(pooled)
+        else:
+            self._at_hand.append((time.monotonic(), pooled))
+
+    def _give_back(self, pooled: PoolProxiedConnection) -> None:
+        if not self.is_sqlite:
+            pooled.driver_connection.autocommit = False  # type: ignore[union-attr]
+        pooled.close()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -141,6 +173,8 @@ class Database:
 
     def close(self) -> None:
         """Let go of all connections."""
+        while self._at_hand:
+            self._at_hand.pop()[1].invalidate()
         self.engine.dispose()
 
     @contextmanager
@@ -149,9 +183,12 @@ class Database:
         if self._lock is None:
             yield
             return
-        with self._lock.open("a") as file:
+        file = os.open(self._lock, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(file)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -167,13 +204,6 @@ class Database:
         except OSError as problem:
             words = f"The file, or its folder, cannot be used ({problem.strerror or problem})"
             raise StoreError(f"{self}: {words}; check its permissions.") from problem
-
-
-@contextmanager
-def _committed_at_once(connection: Any) -> Iterator[None]:
-    connection.autocommit = True
-    yield
-    connection.autocommit = False
 
 
 def _sqlite(url: URL) -> Engine:

@@ -9,13 +9,12 @@ makes it anew in a migration.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
 from malocate.store import log
 from malocate.store.draws import Drawn
+from malocate.store.engines import Database
 from malocate.store.schema import draws
 from malocate.store.telling import Answer, Outcome
 
@@ -96,20 +95,20 @@ def make(connection: Connection) -> None:
 
 
 def lend(
-    connection: Any, campaign: int, most: int, who: str, now: float, until: float
+    database: Database, campaign: int, most: int, who: str, now: float, until: float
 ) -> tuple[int, list[Drawn]]:
     """Lend draws to somebody without any; give the design's version, and nothing if unusual."""
-    body = log.text_of({"who": who, "until": until, "draws": []})
-    said, _, more = body.rpartition("]")
-    told = (campaign, most, who, now, until, said, f"]{more}")
-    rows = connection.execute(_lend, told).fetchall()
+    said, more = log.halves_of({"who": who, "until": until})
+    told = (campaign, most, who, now, until, f'{said},"draws":[', f"]{more}")
+    with database.in_one_go() as connection:
+        rows = connection.execute(_lend, told).fetchall()
     return (rows[0][0] if rows else 0), [Drawn(*row[1:]) for row in rows]
 
 
-def tell(connection: Any, campaign: int, answer: Answer, now: float) -> Outcome | None:
+def tell(database: Database, campaign: int, answer: Answer, now: float) -> Outcome | None:
     """Record the first answer on a ticket that is out; give nothing if it is not that."""
-    body = log.text_of({"draw": answer.draw, "try": answer.attempt, "value": answer.value})
-    said, mark, more = body.rpartition(',"salt"')
-    told = (campaign, answer.draw, answer.attempt, answer.value, now, said, mark + more)
-    outcome: Outcome | None = connection.execute(_tell, told).fetchone()[0]
+    said, more = log.halves_of({"draw": answer.draw, "try": answer.attempt, "value": answer.value})
+    told = (campaign, answer.draw, answer.attempt, answer.value, now, said, more)
+    with database.in_one_go() as connection:
+        outcome: Outcome | None = connection.execute(_tell, told).fetchone()[0]
     return outcome

@@ -25,6 +25,8 @@ from malocate.store.schema import blocks, log
 
 START = bytes(32)
 SEALED_AT_ONCE = 50_000
+SALT = 6
+"""Bytes of chance in a body, so that it cannot be guessed from its digest."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -81,7 +83,7 @@ _newest = select(func.max(log.c.id)).where(log.c.campaign == bindparam("campaign
 def append(connection: Connection, campaign: int, at: float, kind: str, *bodies: Any) -> None:
     """Write one event for each body, salted."""
     if bodies:
-        write_events(connection, campaign, at, kind, [text_of(body) for body in bodies])
+        write_events(connection, campaign, at, kind, texts_of(bodies))
 
 
 def events(connection: Connection, campaign: int, after: int = 0) -> Generator[Event, None, None]:
@@ -175,4 +177,25 @@ def _end_of_chain(connection: Connection, campaign: int) -> tuple[int, int, byte
 
 def text_of(body: Mapping[str, Any]) -> str:
     """Give a body as it is written: JSON, salted."""
-    return _encode({**body, "salt": secrets.token_hex(6)})
+    return texts_of([body])[0]
+
+
+def halves_of(body: Mapping[str, Any]) -> tuple[str, str]:
+    """Give a body as it is written, parted where more can be written into it.
+
+    >>> before, after = halves_of({"draw": 7})
+    >>> before, after[:8]
+    ('{"draw":7', ',"salt":')
+    """
+    said, salt, more = text_of(body).rpartition(',"salt":')
+    return said, salt + more
+
+
+def texts_of(bodies: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Give bodies as they are written, each with a salt of its own."""
+    salts = secrets.token_hex(SALT * len(bodies))
+    starts = range(0, len(salts), 2 * SALT)
+    return [
+        _encode({**body, "salt": salts[start : start + 2 * SALT]})
+        for body, start in zip(bodies, starts, strict=True)
+    ]

@@ -150,8 +150,7 @@ class Store:
         """
         usual = segments is None and redraw is None and note is None
         if usual:
-            with self.database.in_one_go() as connection:
-                version, found = self._usual.lend(connection, campaign, most, who, now, until)
+            version, found = self._usual.lend(self.database, campaign, most, who, now, until)
             if found:
                 return Lent("open", version, [], found)
         with self._changing(campaign, alone=redraw is not None) as connection:
@@ -177,8 +176,7 @@ class Store:
     def tell(self, campaign: int, answers: Sequence[Answer], *, now: float) -> list[Outcome]:
         """Record answers; say of each what became of it."""
         if len(answers) == 1:
-            with self.database.in_one_go() as connection:
-                outcome = self._usual.tell(connection, campaign, answers[0], now)
+            outcome = self._usual.tell(self.database, campaign, answers[0], now)
             if outcome is not None:
                 return [outcome]
         with self._changing(campaign) as connection:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection
 
 from malocate.store import log
-from malocate.store.bulk import Given, write_answers
+from malocate.store.bulk import Given, Standing, standings, write_answers
 from malocate.store.draws import keep_extra
-from malocate.store.schema import draws
 
 Outcome = Literal["answered", "late", "same", "extra", "conflict", "gone"]
 """`extra`: the draw had been answered on another ticket, so this answer is kept and not counted;
@@ -27,80 +26,64 @@ class Answer:
     value: float
 
 
-class Standing(NamedTuple):
-    """A draw as far as an answer to it is concerned."""
-
-    id: int
-    state: str
-    attempt: int
-    who: str | None
-    deadline: float | None
-    value: float | None
-    told_attempt: int | None
-
-
-_these = (
-    select(*(draws.c[name] for name in Standing._fields))
-    .where(
-        draws.c.campaign == bindparam("of"),
-        draws.c.id.in_(bindparam("ids", expanding=True)),
-    )
-    .order_by(draws.c.id)
-    .with_for_update()
-)
-
-
 def tell(
     connection: Connection, campaign: int, answers: Sequence[Answer], now: float
 ) -> list[Outcome]:
     """Record answers, and say of each what became of it; what changes nothing is not written."""
-    ids = sorted({answer.draw for answer in answers})
-    found = connection.execute(_these, {"of": campaign, "ids": ids})
-    standing = {row[0]: Standing(*row) for row in found}
+    standing = standings(connection, campaign, {answer.draw for answer in answers})
+    first: dict[int, Given] = {}
     outcomes: list[Outcome] = []
-    written: list[Given] = []
+    bodies: dict[str, list[dict[str, Any]]] = {"told": [], "extra": [], "conflict": []}
     for answer in answers:
-        outcome = _outcome(connection, campaign, answer, standing.get(answer.draw), now)
+        drawn = standing.get(answer.draw)
+        before = first.get(answer.draw)
+        outcome = _outcome(connection, campaign, answer, drawn, before, now)
         outcomes.append(outcome)
         if outcome in ("answered", "late"):
-            written.append(Given(answer.draw, answer.attempt, answer.value, outcome == "late"))
-            standing[answer.draw] = standing[answer.draw]._replace(
-                state="answered", value=answer.value, told_attempt=answer.attempt
-            )
-    if written:
-        write_answers(connection, campaign, now, written)
-    for kind in ("told", "extra", "conflict"):
-        pairs = zip(answers, outcomes, strict=True)
-        bodies = [
-            _body(each, got, standing[each.draw]) for each, got in pairs if _kind(got) == kind
-        ]
-        log.append(connection, campaign, now, kind, *bodies)
+            late = outcome == "late"
+            first[answer.draw] = Given(answer.draw, answer.attempt, answer.value, late)
+        if drawn is not None and (kind := _KINDS.get(outcome)) is not None:
+            bodies[kind].append(_body(answer, outcome, drawn))
+    if first:
+        write_answers(connection, campaign, now, list(first.values()))
+    for kind, said in bodies.items():
+        log.append(connection, campaign, now, kind, *said)
     return outcomes
 
 
+_KINDS = {"answered": "told", "late": "told", "extra": "extra", "conflict": "conflict"}
+
+
 def _outcome(
-    connection: Connection, campaign: int, answer: Answer, drawn: Standing | None, now: float
+    connection: Connection,
+    campaign: int,
+    answer: Answer,
+    drawn: Standing | None,
+    first: Given | None,
+    now: float,
 ) -> Outcome:
+    """Say what becomes of an answer; `first` is one to the same draw that came just before it."""
     if drawn is None or drawn.state == "erased" or not 0 < answer.attempt <= drawn.attempt:
         return "gone"
-    if drawn.state != "answered":
+    if first is None and drawn.state != "answered":
         out = drawn.state == "lent" and drawn.attempt == answer.attempt
         in_time = out and drawn.deadline is not None and now <= drawn.deadline
         return "answered" if in_time else "late"
-    if drawn.told_attempt == answer.attempt:
-        return "same" if drawn.value == answer.value else "conflict"
+    ticket, value = (
+        (drawn.told_attempt, drawn.value) if first is None else (first.attempt, first.value)
+    )
+    if ticket == answer.attempt:
+        return "same" if value == answer.value else "conflict"
     before = keep_extra(connection, campaign, answer.draw, answer.attempt, answer.value)
     if before is None:
         return "extra"
     return "same" if before == answer.value else "conflict"
 
 
-def _kind(outcome: Outcome) -> str:
-    return "told" if outcome in ("answered", "late") else outcome
-
-
 def _body(answer: Answer, outcome: Outcome, drawn: Standing) -> dict[str, Any]:
     body: dict[str, Any] = {"draw": answer.draw, "try": answer.attempt, "value": answer.value}
     if drawn.who is not None and drawn.attempt == answer.attempt:
         body["who"] = drawn.who
-    return body | ({"late": True} if outcome == "late" else {})
+    if outcome == "late":
+        body["late"] = True
+    return body

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from malocate.errors import Conflict
-from malocate.store import Answer, Store
+from malocate.store import Answer, Store, locks, log
 from malocate.testing.store_base import HOUR, StoreBase, fresh, planned
 
 CROWD = 6
 
 
 class ThreadChecks(StoreBase):
-    """Any number may call any methods at once; each thread has a store of its own."""
+    """Any number may call any methods at once; each thread has a store of its own.
+
+    `patience` is how many seconds a check waits for what a right store may hold back.
+    """
+
+    patience = 0.3
 
     def test_a_draw_is_lent_to_one_of_a_crowd(self) -> None:
         with self.begun(60) as (store, campaign):
@@ -98,6 +103,31 @@ class ThreadChecks(StoreBase):
             for position, answers in seen:
                 assert answers == sum(1 for event in told if event <= position)
 
+    def test_a_look_is_not_overtaken_by_events_on_their_way(self) -> None:
+        with self.begun(2) as (store, campaign), self.opened() as slow, self.opened() as quick:
+            store.lend(campaign, 2, "Al", now=2.0, until=HOUR)
+            told, looked = threading.Event(), threading.Event()
+            seen: list[tuple[int, list[int]]] = []
+
+            def tell() -> None:
+                quick.tell(campaign, [Answer(0, 1, 1.0)], now=3.0)
+                told.set()
+
+            def look() -> None:
+                told.wait(timeout=self.patience)
+                with store.looking(campaign) as found:
+                    seen.append((found.position, [each.id for each in found.events()]))
+                looked.set()
+
+            with ExitStack() as others, slow.database.writing() as connection:
+                locks.beside_others(connection, campaign)
+                log.append(connection, campaign, 3.0, "noted", {})
+                others.enter_context(running(tell))
+                others.enter_context(running(look))
+                looked.wait(timeout=2 * self.patience)
+            ((position, found),) = seen
+            assert found == [each.id for each in store.events(campaign) if each.id <= position]
+
     def test_events_sealed_under_a_crowd_check(self) -> None:
         with self.begun(120) as (store, campaign):
 
@@ -159,7 +189,7 @@ class ThreadChecks(StoreBase):
 
         def run(me: int) -> None:
             with self.opened() as store:
-                ready.wait(timeout=60)
+                ready.wait(timeout=300)
                 work(store, me)
 
         in_threads([partial(run, me) for me in range(CROWD)])
