@@ -37,6 +37,7 @@ JOBS = (
     ("online.py",),
     ("observations_scale.py",),
     ("campaign.py",),
+    ("planner.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told

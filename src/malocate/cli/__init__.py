@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 import malocate
 from malocate.cli import campaign, token
 from malocate.cli.demo import demo
+from malocate.cli.plan import plan
 from malocate.cli.reproduce import reproduce
 from malocate.cli.serve import serve
 from malocate.cli.simulate import simulate
@@ -66,6 +67,7 @@ app.command(epilog="Example:  malocate demo --seed 7 --output seven.png")(demo)
 app.command(epilog="Example:  malocate simulate tasting.toml --rank 2 --rank north=6 --out trial")(
     simulate
 )
+app.command(epilog='Example:  malocate plan tasting.toml --target "rmse<=0.3" --out plan.png')(plan)
 app.command(epilog="Example:  malocate reproduce 1 --runs 3 --recipe best --out trial")(reproduce)
 campaign.add_to(app)
 app.command(epilog="Example:  malocate serve tasting.db --port 8000")(serve)

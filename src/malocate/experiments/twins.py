@@ -9,6 +9,7 @@ import numpy as np
 
 from malocate.design import Design
 from malocate.errors import InvalidInput
+from malocate.experiments.likeness import whole_scale
 from malocate.problem import Segment
 from malocate.problem.settings import check_count
 from malocate.sources import Synthetic
@@ -71,11 +72,6 @@ def _twin(segment: Segment, rank: int | None, noise: float | None, seed: int) ->
     if segment.scale is None:
         spread = ELSEWHERE if noise is None else noise
         return Synthetic.low_rank(segment.shape, rank, spread, rng=seed)
-    low, high = segment.scale
-    if not (low.is_integer() and high.is_integer()):
-        raise InvalidInput(
-            f"Segment {segment.name!r} has the scale {segment.scale}; a twin answers in whole "
-            "numbers. Give it whole ends, or simulate with a source of your own in Python."
-        )
+    low, high = whole_scale(segment)
     spread = (high - low) * ON_A_SCALE if noise is None else noise
-    return Synthetic.ratings(segment.shape, rank, spread, (int(low), int(high)), rng=seed)
+    return Synthetic.ratings(segment.shape, rank, spread, (low, high), rng=seed)

@@ -3,6 +3,13 @@
 from malocate.plots.comparison import comparison_picture
 from malocate.plots.completion import completion_picture
 from malocate.plots.paper import experiment_picture
+from malocate.plots.plan import plan_picture
 from malocate.plots.run import run_picture
 
-__all__ = ["comparison_picture", "completion_picture", "experiment_picture", "run_picture"]
+__all__ = [
+    "comparison_picture",
+    "completion_picture",
+    "experiment_picture",
+    "plan_picture",
+    "run_picture",
+]
