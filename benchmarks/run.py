@@ -37,6 +37,7 @@ JOBS = (
     ("online.py",),
     ("observations_scale.py",),
     ("campaign.py",),
+    ("files.py",),
     ("planner.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")

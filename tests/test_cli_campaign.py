@@ -118,8 +118,8 @@ def test_lines_without_a_value_are_left_out(run, tasting):
     ("wrong", "message"),
     [
         ({"value": "6"}, "line 4: The answer to ticket"),
-        ({"value": "3,5"}, "line 4: value is '3,5', which is no number; write 3.5."),
-        ({"value": "nan"}, "line 4: value is 'nan', which is no number."),
+        ({"value": "four"}, "line 4: value is 'four', which is no number."),
+        ({"reason": "refused"}, "line 4: it has a value and a reason; leave one."),
         ({"ticket": "0-0-1-beef"}, "line 4: There is no ticket '0-0-1-beef' in this campaign"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_bad_line_is_named_and_nothing_is_recorded(run, tasting, wrong, messag
             "tickt,value\n",
             "The standard input has no column 'ticket' in its first line; is 'tickt'",
         ),
-        ("", "The standard input has no column 'ticket' in its first line; it has none."),
+        ("", "The standard input is empty; its first line must name the columns."),
         ("ticket,value\na,1,2\n", "line 2: it has 3 cells, and the header 2"),
         ('ticket,value\na,"1\n', "line 2: it is no CSV"),
         ("value,ticket,value\n", "The standard input has two columns 'value'; leave one."),
@@ -187,7 +187,7 @@ def test_what_became_of_every_line_is_told_to_machines(run, tasting, monkeypatch
     lines = asked(run, 3)
     became = ["answered", "gone", "conflict"]
     monkeypatch.setattr(
-        Campaign, "tell_many", lambda _, answers: [became[i] for i, _ in enumerate(answers)]
+        Campaign, "record", lambda _, answers: [became[i] for i, _ in enumerate(answers)]
     )
     result = run("tell", "--file", "-", "--json", stdin=filled(lines))
     assert result.exit_code == 1

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import malocate
+import malocate.files
 import malocate.plots
 import malocate.sklearn
 import malocate.testing
@@ -19,7 +20,7 @@ import malocate.testing
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-HOMES = (malocate, malocate.plots, malocate.sklearn, malocate.testing)
+HOMES = (malocate, malocate.files, malocate.plots, malocate.sklearn, malocate.testing)
 PUBLIC = [(home.__name__, name) for home in HOMES for name in home.__all__]
 
 

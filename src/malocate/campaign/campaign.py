@@ -25,6 +25,7 @@ from malocate.campaign.status import Status, status_of
 from malocate.campaign.tickets import Stub, Ticket, ticket_of
 from malocate.campaign.trays import on_tray
 from malocate.campaign.verifying import Progress, Verification, verify
+from malocate.campaign.waves import Wave, wave_of
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
@@ -159,6 +160,40 @@ class Campaign:
         given = [ticket_of(self._design, self._secret, each) for each in drawn]
         return on_tray(given, drawn[0].number) if rows is not None and given else given
 
+    def wave(self, n: int) -> Wave:
+        """Say how many questions to send next to which segments; nothing is lent.
+
+        `n` are shared as the round has questions waiting, by largest remainders: never more than
+        it holds, and segments short of their floors first. A round that is answered is followed
+        by the next, which is planned here, unless a worker does it.
+        """
+        checked_request(n, "wave", LEASE, None)
+        status = self.status()
+        idle = status.state == "open" and not any(each.open + each.lent for each in status.segments)
+        if idle and not self._worker_is_there() and self.plan() == "planned":
+            status = self.status()
+        return wave_of(self._design, status, n)
+
+    def ask_wave(self, n: int, *, who: str, lease: float = LEASE) -> list[Ticket]:
+        """Lend up to `n` questions, from each segment as many as `wave` says.
+
+        As with `ask`, what `who` has not settled comes first.
+        """
+        had = len(self.pending(who))
+        given = self.ask(min(n, had), who=who, lease=lease, plan=False) if had else []
+        for segment, count in self.wave(n - had).quotas.items() if n > had else ():
+            if count:
+                given = self.ask(
+                    len(given) + count, who=who, lease=lease, segment=segment, plan=False
+                )
+        return given
+
+    def pending(self, who: str) -> list[Ticket]:
+        """Give the tickets that somebody has been lent and has not settled."""
+        with self.store.looking(self.id) as look:
+            drawn = look.pending(who)
+        return [ticket_of(self._design, self._secret, each) for each in drawn]
+
     def tell(self, ticket: str | Ticket, value: float) -> Outcome:
         """Record an answer; when this returns, it is on the disk.
 
@@ -190,6 +225,10 @@ class Campaign:
     def read(self, answers: Iterable[tuple[str | Ticket, float]]) -> list[Answer]:
         """Check answers without recording them; refuse what is no answer to a ticket."""
         return [self._answer(ticket, value) for ticket, value in answers]
+
+    def check_ticket(self, ticket: str | Ticket) -> None:
+        """Refuse what is no ticket of this campaign."""
+        self._stub(ticket)
 
     def record(self, answers: Sequence[Answer]) -> list[Outcome]:
         """Record answers that were read; say of each what became of it."""

@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from malocate.campaign.stepping import Caveats
 from malocate.design import Design
 from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.problem import Segment
+from malocate.problem.arrays import Floats, Int64s
 from malocate.problem.draws import BEFORE
-from malocate.store import Brought, Drawn, Look
+from malocate.store import Brought, Drawn, Imported, Look
 
 if TYPE_CHECKING:
     import pandas
 
-Found = tuple[int, int, float]
-"""A row, a column and a value."""
+
+@dataclass(frozen=True)
+class Found:
+    """The answers of one segment, in the order of the frame."""
+
+    rows: Int64s
+    cols: Int64s
+    values: Floats
+
+    def by_row(self) -> Found:
+        """Give the same, row after row."""
+        order = np.argsort(self.rows, kind="stable")
+        return Found(self.rows[order], self.cols[order], self.values[order])
+
+    def parts(self) -> Iterator[tuple[int, int, int]]:
+        """Give each row and where its answers are: an event of its own, so it can be erased."""
+        starts = np.flatnonzero(np.r_[True, self.rows[1:] != self.rows[:-1]]).tolist()
+        for start, stop in zip(starts, [*starts[1:], len(self.rows)], strict=True):
+            yield int(self.rows[start]), start, stop
+
+    def cells(self, start: int, stop: int) -> list[tuple[int, float]]:
+        """Give the columns and values of some answers."""
+        cols, values = self.cols[start:stop].tolist(), self.values[start:stop].tolist()
+        return list(zip(cols, values, strict=True))
+
+    def imported(self, segment: int, first: int) -> list[Imported]:
+        """Give the answers as draws, whose ids count down from `first`."""
+        ids = range(first, first - len(self.rows), -1)
+        numbers = range(_number(first), _number(first) + len(self.rows))
+        cells = self.rows.tolist(), self.cols.tolist(), self.values.tolist()
+        return list(zip(repeat(segment, len(ids)), ids, numbers, *cells, strict=True))
 
 
-def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, list[Found]]:
+def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, Found]:
     """Read answers by label, grouped by the place of their segment; refuse by line, from 1."""
     import pandas
 
@@ -30,68 +63,107 @@ def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, list[Found]
     wanted = names[1:] if len(design.segments) == 1 and "segment" not in frame else names
     if missing := [name for name in wanted if name not in frame]:
         raise InvalidInput(f"The answers have no column {missing[0]!r}; they need {wanted}.")
-    only = design.segments[0].name
-    segments = frame["segment"] if "segment" in wanted else [only] * len(frame)
-    columns = (segments, *(frame[name] for name in names[1:]))
+    if "segment" not in wanted:
+        return {0: _checked(design.segments[0], frame, np.arange(len(frame)))} if len(frame) else {}
     places = {segment.name: place for place, segment in enumerate(design.segments)}
-    own: dict[int, list[Any]] = {}
-    for line, (segment, *answer) in enumerate(zip(*columns, strict=True), start=1):
-        if segment not in places:
-            raise InvalidInput(f"line {line}: there is no segment {segment!r}.")
-        own.setdefault(places[segment], []).append((line, *answer))
-    return {place: _checked(design.segments[place], lines) for place, lines in own.items()}
+    codes = _places(frame["segment"], np.arange(len(frame)), places, "there is no segment")
+    own = [(place, np.flatnonzero(codes == place)) for place in dict.fromkeys(codes.tolist())]
+    return {place: _checked(design.segments[place], frame, lines) for place, lines in own}
 
 
-def _checked(segment: Segment, lines: Sequence[Any]) -> list[Found]:
-    """Give a segment's answers; all are checked at once, and one by one only to name a bad one."""
-    table = _table(segment)
+def _checked(segment: Segment, frame: pandas.DataFrame, lines: Int64s) -> Found:
+    """Give a segment's answers; all are checked at once, and again only to name a bad one."""
+    sides = segment.labels or tuple(range(side) for side in segment.shape)
+    rows, cols = (
+        _places(
+            frame[name],
+            lines,
+            {label: place for place, label in enumerate(side)},
+            f"segment {segment.name!r} has no {name}",
+        )
+        for name, side in zip(("row", "column"), sides, strict=True)
+    )
+    values = frame["value"].iloc[lines].infer_objects().to_numpy()
     try:
-        found = [_placed(segment, table, *line[1:]) for line in lines]
-        segment.observations(*zip(*found, strict=True))
+        found = segment.observations(rows, cols, values)
     except MalocateError:
-        for line in lines:
-            try:
-                row, col, value = _placed(segment, table, *line[1:])
-                segment.observations([row], [col], [value])
-            except MalocateError as problem:
-                raise type(problem)(f"line {line[0]}: {problem}") from None
+        at = _first_refused(segment, rows, cols, values)
+        try:
+            segment.observations(rows[at : at + 1], cols[at : at + 1], values[at : at + 1])
+        except MalocateError as problem:
+            raise type(problem)(f"line {lines[at] + 1}: {problem}") from None
         raise
-    return [(row, col, float(value)) for row, col, value in found]
+    return Found(rows, cols, np.asarray(found.values, np.float64))
+
+
+def _first_refused(segment: Segment, rows: Int64s, cols: Int64s, values: Any) -> int:
+    """Give the place of the first answer that is refused, by halving."""
+    low, high = 0, len(rows)  # the first `low` are fine, the first `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            segment.observations(rows[:middle], cols[:middle], values[:middle])
+            low = middle
+        except MalocateError:
+            high = middle
+    return low
+
+
+def _places(
+    column: pandas.Series[Any], lines: Int64s, known: Mapping[Any, int], none: str
+) -> Int64s:
+    """Give the place of each label; `none` says that there is no such one."""
+    import pandas
+
+    try:
+        codes, labels = pandas.factorize(column.iloc[lines], use_na_sentinel=False)
+        places = np.array([known.get(label, -1) for label in labels.tolist()], np.int64)
+    except TypeError:  # a label that cannot be one, such as a list
+        found = [known.get(each, -1) if _can_be(each) else -1 for each in column.iloc[lines]]
+        codes, places = np.arange(len(lines)), np.array(found, np.int64)
+    numbers = places[codes] if len(places) else np.empty(0, np.int64)
+    if (numbers < 0).any():
+        at = lines[int(np.argmax(numbers < 0))]
+        raise InvalidInput(f"line {at + 1}: {none} {column.iloc[at]!r}.")
+    return numbers
+
+
+def _can_be(label: object) -> bool:
+    return isinstance(label, Hashable)
 
 
 def prepared(look: Look, frame: pandas.DataFrame, uniform: bool, who: str) -> Brought:
-    """Give the draws, caveats and events of imported answers."""
+    """Give the answers, caveats and events of an import."""
     design = Design.from_toml(look.held.design)
     found = read_frame(design, frame)
     caveats = Caveats.read(look.held.caveats)
-    first = min((each.id for each in look.every_draw() if each.id < 0), default=0) - 1
-    drawn: list[Drawn] = []
     reason = "Some answers were there before the campaign; nobody says how they were drawn."
     for place in () if uniform else found:
         caveats = doubted(caveats, design.segments[place].name, reason)
-    events = []
+    declared = {"uniform": uniform, "who": who, "caveats": caveats.to_plain()}
+    imported: list[Imported] = []
+    events: list[dict[str, Any]] = []
+    first = look.next_imported
     for place, answers in found.items():
-        for row, own in _by_row(answers).items():
-            told = {"segment": place, "row": row, "first": first - len(drawn), "answers": own}
-            declared = {"uniform": uniform, "who": who, "caveats": caveats.to_plain()}
-            events.append(told | declared)
-            drawn += brought(place, row, first - len(drawn), own)
-    return Brought(drawn, caveats.text(), events)
+        own = answers.by_row()
+        for row, start, stop in own.parts():
+            told = {"segment": place, "row": row, "first": first - start}
+            events.append(told | {"answers": own.cells(start, stop)} | declared)
+        imported += own.imported(place, first)
+        first -= len(own.rows)
+    return Brought(imported, caveats.text(), events)
 
 
-def _by_row(answers: Sequence[Found]) -> dict[int, list[tuple[int, float]]]:
-    """Give each row's columns and values: an event of its own, so that it can be erased."""
-    found: dict[int, list[tuple[int, float]]] = {}
-    for row, col, value in answers:
-        found.setdefault(row, []).append((col, value))
-    return found
+def _number(draw: int) -> int:
+    """Give the number within its segment: imported answers count up from `BEFORE`."""
+    return BEFORE - 1 - draw
 
 
 def brought(segment: int, row: int, first: int, answers: Sequence[Any]) -> list[Drawn]:
     """Give one row's imported answers as draws: their ids count down from `first`, below zero."""
     return [
         Drawn(
-            first - place, 0, segment, BEFORE - 1 - (first - place), row, col, -1, None,
+            first - place, 0, segment, _number(first - place), row, col, -1, None,
             "imported", 0, None, None, value, 0, False,
         )
         for place, (col, value) in enumerate(answers)
@@ -104,21 +176,3 @@ def doubted(caveats: Caveats, segment: str, reason: str) -> Caveats:
     if reason in before:
         return caveats
     return replace(caveats, doubts=caveats.doubts | {segment: f"{before} {reason}".strip()})
-
-
-Table = tuple[dict[Hashable, int], dict[Hashable, int]]
-
-
-def _table(segment: Segment) -> Table:
-    labels = segment.labels or tuple(range(side) for side in segment.shape)
-    rows, cols = ({label: place for place, label in enumerate(side)} for side in labels)
-    return rows, cols
-
-
-def _placed(
-    segment: Segment, table: Table, row: Any, column: Any, value: Any
-) -> tuple[int, int, Any]:
-    for name, label, side in (("row", row, table[0]), ("column", column, table[1])):
-        if label not in side:
-            raise InvalidInput(f"segment {segment.name!r} has no {name} {label!r}.")
-    return table[0][row], table[1][column], value

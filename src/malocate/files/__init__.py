@@ -5,7 +5,7 @@ Every command that reads or writes a table does it here. What a file says about 
 """
 
 from malocate.files.answers import Answers, read_answers
-from malocate.files.codebook import Codebook, Variable
+from malocate.files.codebook import Variable
 from malocate.files.layout import Columns, Unclear
 from malocate.files.lines import Line
 from malocate.files.reading import read_table
@@ -14,7 +14,6 @@ from malocate.files.writing import write_table
 
 __all__ = [
     "Answers",
-    "Codebook",
     "Columns",
     "Line",
     "Table",

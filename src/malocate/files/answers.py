@@ -16,7 +16,7 @@ from malocate.files.codebook import Codebook, Variable, reason_of, text_of
 from malocate.files.layout import Columns, Layout, few, understand
 from malocate.files.lines import Mistakes, no_number
 from malocate.files.reading import read_table
-from malocate.problem.arrays import Int64s
+from malocate.problem.arrays import Floats, Int64s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,12 +97,11 @@ class Answers:
             values = self.frame["value"].to_numpy()
             wrong = (values < scale[0]) | (values > scale[1])
             lines = self.frame["line"].to_numpy()
-            mistakes.add_where(wrong, lines, lambda place: self.outside(place, scale))
+            mistakes.add_where(wrong, lines, lambda at: self.outside(self.frame.iloc[at], scale))
         mistakes.refuse()
 
-    def outside(self, place: int, scale: Scale) -> str:
-        """Say that the answer at a place of the frame is outside the scale."""
-        line = self.frame.iloc[place]
+    def outside(self, line: pd.Series[Any], scale: Scale) -> str:
+        """Say that the answer in a line of the frame is outside the scale."""
         name = line["column"] if self.layout == "wide" else self.columns.value or "value"
         return f"{name} {line['value']:g} is outside {scale[0]:g}–{scale[1]:g}."
 
@@ -202,19 +201,44 @@ def _long(table: Table, used: Columns, reader: Reader, mistakes: Mistakes) -> pd
     """Read one answer per line."""
     import pandas as pd
 
-    value = used.value or ""
-    cells = reader.column(table.frame[value], _variable(table, value))
-    why, reasons = cells.why, cells.reasons
-    mistakes.add_where(cells.wrong, table.lines, lambda at: no_number(cells.text(at), value))
-    if used.reason is not None:
-        why, reasons = _with_reasons(table, used.reason, cells, mistakes)
+    values, reason = _values(table, used.value or "", used.reason, reader, mistakes)
     sides = {
         role: _labels(table, name, mistakes, role)
         for role, name in (("segment", used.segment), ("row", used.row), ("column", used.column))
     }
     columns = {role: _categories(codes, labels) for role, (codes, labels) in sides.items()}
-    reason = pd.Categorical.from_codes(why, pd.Index(reasons, dtype=object))
-    return pd.DataFrame({"line": table.lines, **columns, "value": cells.values, "reason": reason})
+    return pd.DataFrame({"line": table.lines, **columns, "value": values, "reason": reason})
+
+
+def read_values(
+    table: Table,
+    name: str,
+    reason: str | None = None,
+    *,
+    missing: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+) -> tuple[Floats, list[str]]:
+    """Give a column's answers, nan where there is none, and why there is none; refuse by line."""
+    comma = table.words.startswith("CSV") and decimal_comma(
+        [table.frame[name]], decimal, table.source
+    )
+    mistakes = Mistakes()
+    found = _values(table, name, reason, Reader(comma, declared(missing or {})), mistakes)
+    mistakes.refuse()
+    return found[0], list(found[1])
+
+
+def _values(
+    table: Table, name: str, reason: str | None, reader: Reader, mistakes: Mistakes
+) -> tuple[Floats, pd.Categorical[Any]]:
+    import pandas as pd
+
+    cells = reader.column(table.frame[name], _variable(table, name))
+    why, reasons = cells.why, cells.reasons
+    mistakes.add_where(cells.wrong, table.lines, lambda at: no_number(cells.text(at), name))
+    if reason is not None:
+        why, reasons = _with_reasons(table, reason, cells, mistakes)
+    return cells.values, pd.Categorical.from_codes(why, pd.Index(reasons, dtype=object))
 
 
 def _wide(table: Table, used: Columns, reader: Reader, mistakes: Mistakes) -> pd.DataFrame:

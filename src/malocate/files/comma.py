@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gc
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -28,16 +30,29 @@ def read(path: str, encoding: str | None) -> Table:
     reader = csv.reader(_lines(text, skipped), delimiter=mark, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
-        rows, lines = _rows(reader, len(header), skipped)
+        with not_collecting():
+            rows, lines = _rows(reader, len(header), skipped)
+            columns = list(zip(*rows, strict=True)) or [()] * len(header)
     except csv.Error as problem:
         where = reader.line_num + skipped
         raise InvalidInput(f"line {where}: it is no CSV ({problem}).") from None
     if not header:
         raise InvalidInput(f"{source} is empty; its first line must name the columns.")
-    columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    frame = pd.DataFrame(dict(enumerate(columns)), dtype="str")
+    frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
     frame.columns = pd.Index(header)
     return Table(frame, np.array(lines, np.int64), source, f"CSV with {MARKS.get(mark, mark)}")
+
+
+@contextmanager
+def not_collecting() -> Iterator[None]:
+    """Hold the collection of garbage: among millions of new lists it only looks, and finds none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _rows(reader: Iterator[list[str]], width: int, skipped: int) -> Rows:

@@ -1,5 +1,6 @@
 """The store: all the SQL. SQLite in one file, or PostgreSQL, behind one contract."""
 
+from malocate.store.bulk import Imported
 from malocate.store.changes import Amended, Brought, Erased, Redacted
 from malocate.store.draws import Cell, Drawn
 from malocate.store.log import Event, Seal
@@ -18,6 +19,7 @@ __all__ = [
     "Erased",
     "Event",
     "Held",
+    "Imported",
     "Lent",
     "Look",
     "Outcome",

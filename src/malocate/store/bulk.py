@@ -6,7 +6,8 @@ Written as SQL, because what SQLAlchemy does for each row takes longer than what
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -57,6 +58,26 @@ _answers = text("""
     ) AS given (draw, attempt, value, late)
     WHERE draws.campaign = :of AND draws.id = given.draw
 """)
+_IMPORT = """
+    INSERT INTO draws (campaign, round, repeats, state, attempt, expired, told_attempt, late,
+        segment, id, number, row, col, value)
+    VALUES """
+_IMPORT_ONE = "({campaign:d}, 0, -1, 'imported', 0, 0, 0, 0, ?, ?, ?, ?, ?, ?)"
+_imports = text("""
+    INSERT INTO draws (campaign, round, repeats, state, attempt, expired, told_attempt, late,
+        segment, id, number, "row", col, value)
+    SELECT :of, 0, -1, 'imported', 0, 0, 0, FALSE, given.segment, given.draw, given.number,
+        given."row", given.col, given.value
+    FROM json_to_recordset(CAST(:given AS json)) AS given (
+        segment integer, draw bigint, number bigint, "row" integer, col integer,
+        value double precision
+    )
+""")
+AT_ONCE = 50_000
+"""Rows that are handed over at a time."""
+
+IN_ONE = 100
+"""Rows that one statement of SQLite holds; its own work for each statement is then small."""
 _EVENT = "INSERT INTO log (campaign, at, kind, body) VALUES (?, ?, ?, ?)"
 _events = text("""
     INSERT INTO log (campaign, at, kind, body)
@@ -88,6 +109,31 @@ def write_answers(connection: Connection, campaign: int, now: float, given: list
         return
     written = [(each.value, now, each.attempt, each.late, campaign, each.draw) for each in given]
     connection.exec_driver_sql(_ANSWER, written)
+
+
+Imported = tuple[int, int, int, int, int, float]
+"""An answer from before the campaign: segment, draw, its number, row, column, value."""
+
+_IMPORTED = ("segment", "draw", "number", "row", "col", "value")
+
+
+def write_imported(connection: Connection, campaign: int, answers: Sequence[Imported]) -> None:
+    """Write answers from before the campaign."""
+    for first in range(0, len(answers), AT_ONCE):
+        some = answers[first : first + AT_ONCE]
+        if connection.dialect.name == "postgresql":
+            rows = json.dumps([dict(zip(_IMPORTED, each, strict=True)) for each in some])
+            connection.execute(_imports, {"of": campaign, "given": rows})
+            continue
+        whole = len(some) - len(some) % IN_ONE
+        for count, part in ((IN_ONE, some[:whole]), (1, some[whole:])):
+            one = _IMPORT_ONE.format(campaign=campaign)
+            filled = [
+                tuple(chain.from_iterable(part[at : at + count]))
+                for at in range(0, len(part), count)
+            ]
+            if filled:
+                connection.exec_driver_sql(_IMPORT + ", ".join([one] * count), filled)
 
 
 def write_events(

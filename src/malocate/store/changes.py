@@ -10,7 +10,8 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy import null as sql_null
 
 from malocate.store import log
-from malocate.store.draws import Drawn, add
+from malocate.store.bulk import Imported, write_imported
+from malocate.store.draws import Drawn
 from malocate.store.schema import campaigns, draws, extras, memories
 from malocate.store.schema import log as events
 
@@ -31,7 +32,7 @@ class Amended:
 class Brought:
     """Answers that were there before the campaign, with their events and what is said of them."""
 
-    draws: Sequence[Drawn]
+    answers: Sequence[Imported]
     caveats: str
     events: Sequence[Mapping[str, Any]]
 
@@ -144,7 +145,7 @@ def amend(connection: Connection, campaign: int, amended: Amended, now: float) -
 
 def bring(connection: Connection, campaign: int, brought: Brought, now: float) -> None:
     """Add answers that were there before the campaign."""
-    add(connection, campaign, brought.draws)
+    write_imported(connection, campaign, brought.answers)
     connection.execute(_caveats, {"of": campaign, "said": brought.caveats})
     log.append(connection, campaign, now, "imported", *brought.events)
 

@@ -44,6 +44,7 @@ ROUNDS = (
     .where(rounds.c.campaign == bindparam("of"), rounds.c.number > bindparam("after"))
     .order_by(rounds.c.number)
 )
+_first_draw = select(func.min(draws.c.id)).where(draws.c.campaign == bindparam("of"))
 _next_draw = select(func.max(draws.c.id)).where(draws.c.campaign == bindparam("of"))
 
 
@@ -67,9 +68,19 @@ class Look:
         last = self._connection.execute(_next_draw, told).scalar_one()
         return 0 if last is None else max(0, int(last) + 1)
 
+    @property
+    def next_imported(self) -> int:
+        """The number for the next answer from before the campaign; they count down from -1."""
+        first = self._connection.execute(_first_draw, {"of": self._campaign}).scalar_one()
+        return min(0, int(first or 0)) - 1
+
     def answered(self, segment: int) -> list[tuple[Any, ...]]:
         """A segment's answers: number, row, column, repeats, chance, value."""
         return drawing.answered(self._connection, self._campaign, segment)
+
+    def pending(self, who: str) -> list[Drawn]:
+        """What somebody has been lent and has not settled."""
+        return drawing.pending(self._connection, self._campaign, who)
 
     def silent(self, segment: int) -> list[tuple[int, int, int]]:
         """A segment's draws that ended without an answer: number, row, column."""

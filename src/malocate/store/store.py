@@ -335,9 +335,9 @@ class Store:
         """Add the answers from before the campaign that `prepare` gives; count them."""
         with self._changing(campaign, alone=True) as connection:
             brought = prepare(Look(connection, campaign))
-            if brought.draws:
+            if brought.answers:
                 changes.bring(connection, campaign, brought, now)
-            return len(brought.draws)
+            return len(brought.answers)
 
     def erase(self, campaign: int, prepare: Callable[[Look], changes.Erased], *, now: float) -> int:
         """Remove the answers that `prepare` finds, and what the log says of them; count them."""

@@ -12,9 +12,10 @@ import typer
 
 from malocate.cli.campaign.finding import Name, Where, Who, opened
 from malocate.cli.campaign.labels import SIDES, Cells, label_of
-from malocate.cli.campaign.lines import read, told_at
 from malocate.cli.showing import say
 from malocate.errors import InvalidInput
+from malocate.files import read_table
+from malocate.files.lines import told_at
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -37,16 +38,17 @@ def amend(
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(help="More rows: CSV with columns segment and row.", metavar="FILE"),
+        typer.Option(help="More rows: a table with columns segment and row.", metavar="FILE"),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="More columns: CSV with columns segment and column.", metavar="FILE"),
+        typer.Option(help="More columns: a table with columns segment and column.", metavar="FILE"),
     ] = None,
     mask: Annotated[
         str | None,
         typer.Option(
-            help="Cells not to be asked any more: CSV with segment, row, column.", metavar="FILE"
+            help="Cells not to be asked any more: a table with segment, row, column.",
+            metavar="FILE",
         ),
     ] = None,
     name: Name = None,
@@ -122,7 +124,7 @@ def _labels(design: Design, path: str | None, side: int) -> dict[str, list[Hasha
     """Read labels to add; they are whole numbers where the others are."""
     found: dict[str, list[Hashable]] = defaultdict(list)
     cells = Cells(design)
-    for line in [] if path is None else read(path, (SIDES[side],)):
+    for line in [] if path is None else read_table(path, (SIDES[side],)).each():
         with told_at(line.number):
             segment = cells.segment(line)
             found[segment.name].append(_label(segment, side, line.text(SIDES[side])))
@@ -148,7 +150,7 @@ def _masked(design: Design, path: str | None) -> dict[str, list[tuple[Hashable, 
     """Read the cells that are not to be asked any more."""
     found: dict[str, list[tuple[Hashable, Hashable]]] = defaultdict(list)
     cells = Cells(design)
-    for line in [] if path is None else read(path, SIDES):
+    for line in [] if path is None else read_table(path, SIDES).each():
         with told_at(line.number):
             segment = cells.segment(line)
             places = [cells.place(segment, side, line.text(SIDES[side])) for side in (0, 1)]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import getpass
+import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,14 +20,14 @@ from rich.text import Text
 
 from malocate.cli.campaign.finding import AsJson, Name, Where, opened, seconds
 from malocate.cli.campaign.labels import Cells
-from malocate.cli.campaign.tables import print_json
-from malocate.cli.showing import spinning
+from malocate.cli.campaign.tables import check_out, print_json, write
+from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from malocate.campaign import Ticket
+    from malocate.campaign import Campaign, Ticket
 
-COLUMNS = ("ticket", "segment", "row", "column", "value", "who", "until", "note")
+COLUMNS = ("ticket", "segment", "row", "column", "value", "reason", "who", "until", "note")
 
 
 def ask(
@@ -44,13 +48,27 @@ def ask(
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Print CSV; so it does where no terminal reads it.")
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write a wave to a file: .csv, .xlsx, .parquet or .sav, its segments mixed as "
+            "they wait.",
+        ),
+    ] = None,
+    quotas: Annotated[
+        bool,
+        typer.Option("--quotas", help="Only say how many of each segment to send; lend nothing."),
+    ] = False,
     as_json: AsJson = False,
     name: Name = None,
 ) -> None:
     """Lend the next questions to somebody, until they are answered, declined or overdue.
 
-    Who asks again gets the questions back that are still out, before fresh ones. The CSV has an
-    empty column `value`: fill it in, and give the file to `malocate tell --file`.
+    Who asks again gets the questions back that are still out, before fresh ones. A file has an
+    empty column `value`: fill it in (a refusal: `refused` there, or why in the column `reason`),
+    and give the file to `malocate tell --file`.
 
     When a round is answered, the next is planned here, which may take a while, unless
     `malocate worker` does it. Exit code 1: there is nothing to ask now, and a line says why.
@@ -58,16 +76,77 @@ def ask(
     if as_csv and as_json:
         raise InvalidInput("--csv and --json were both given; choose one.")
     duration = seconds(lease, "--lease")
+    if (out or quotas) and (segment or rows):
+        raise InvalidInput("--out and --quotas mix the segments; leave --segment and --rows out.")
+    if out or quotas:
+        check_out(out, None)
+    if quotas:
+        _quotas(where, name, n, Shown(out, as_csv, as_json))
+        return
     with opened(where, name) as campaign:
+        if out is not None:
+            _write_wave(campaign, n, who or _login(), duration, out)
+            return
         present = None if not rows else Cells(campaign.design).rows(rows, segment)
         with spinning("Asking; after the last answer of a round, the next is planned"):
             tickets = campaign.ask(
                 n, who=who or _login(), lease=duration, segment=segment, rows=present
             )
         _show(tickets, as_csv or not (as_json or _on_terminal()), as_json)
-        if not tickets:
-            typer.echo(f"Nothing to ask now. {campaign.status().words}", err=True)
-            raise typer.Exit(1)
+        _stop_without(tickets, campaign)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a result is to be shown."""
+
+    out: Path | None
+    as_csv: bool
+    as_json: bool
+
+
+def _stop_without(things: Sized, campaign: Campaign) -> None:
+    if not things:
+        typer.echo(f"Nothing to ask now. {campaign.status().words}", err=True)
+        raise typer.Exit(1)
+
+
+def _quotas(where: str | None, name: str | None, n: int, shown: Shown) -> None:
+    """Show how many of each segment to send next."""
+    import pandas as pd
+
+    with opened(where, name) as campaign:
+        with spinning("Looking; after the last answer of a round, the next is planned"):
+            wave = campaign.wave(n)
+        _stop_without(range(wave.total), campaign)
+    columns = {"segment": list(wave.quotas), "quota": list(wave.quotas.values())}
+    if shown.as_json:
+        print_json(wave.to_plain())
+    elif shown.as_csv or shown.out:
+        write(pd.DataFrame(columns), shown.out, check_out(shown.out, None))
+    if not (shown.as_json or (shown.as_csv and not shown.out)):
+        say(wave.words)
+
+
+def _write_wave(campaign: Campaign, n: int, who: str, lease: float, out: Path) -> None:
+    """Lend a wave, and write it to a file that people fill in."""
+    import pandas as pd
+
+    from malocate.campaign.waves import Wave
+
+    with spinning("Asking; after the last answer of a round, the next is planned"):
+        tickets = campaign.ask_wave(n, who=who, lease=lease)
+    _stop_without(tickets, campaign)
+    frame = pd.DataFrame([_line(ticket) for ticket in tickets], columns=list(COLUMNS))
+    write(frame, out, check_out(out, None))
+    counts = Counter(ticket.segment for ticket in tickets)
+    say(Wave(n, campaign.status().round, counts).words)
+    say(f"{out}: {len(tickets):,} tickets. Next:  malocate tell --file {out}")
+
+
+def _line(ticket: Ticket) -> tuple[object, ...]:
+    cells = (ticket.id, ticket.segment, str(ticket.row), str(ticket.column))
+    return (*cells, math.nan, "", ticket.who, _until(ticket), ticket.note)
 
 
 def _on_terminal() -> bool:
@@ -88,7 +167,7 @@ def _show(tickets: Sequence[Ticket], as_csv: bool, as_json: bool) -> None:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(
-            (t.id, t.segment, t.row, t.column, "", t.who, _until(t), t.note) for t in tickets
+            (t.id, t.segment, t.row, t.column, "", "", t.who, _until(t), t.note) for t in tickets
         )
     elif tickets:
         Console().print(table(tickets), highlight=False)

@@ -8,7 +8,6 @@ import typer
 
 from malocate.cli.campaign.finding import Name, Where, opened
 from malocate.cli.campaign.labels import Cells
-from malocate.cli.campaign.lines import Line
 from malocate.cli.showing import say
 from malocate.errors import InvalidInput
 
@@ -33,7 +32,7 @@ def erase(
     with opened(where, name) as campaign:
         cells = Cells(campaign.design)
         if row is not None:
-            own = cells.segment(Line(0, {"segment": segment or ""}))
+            own = cells.named(segment or "")
             segment, _ = own.name, cells.place(own, 0, row)
         whom = f"row {row!r} of segment {segment!r}" if row is not None else repr(who)
         if not yes:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Hashable
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
+from rich.console import Console
 
+from malocate.cli import columns as given
 from malocate.cli.campaign.finding import AsJson, Name, Who, opened, parted
-from malocate.cli.campaign.labels import Cells, label_of
-from malocate.cli.campaign.lines import Line, number, read, told_at
+from malocate.cli.campaign.labels import SIDES, Cells, label_of
 from malocate.cli.campaign.tables import print_json
-from malocate.cli.showing import progress, say, spinning
-from malocate.errors import InvalidInput
-from malocate.problem.checks import refuse_answer
+from malocate.cli.showing import say, spinning
+from malocate.errors import MalocateError
+from malocate.files import Answers, Columns
+from malocate.files.lines import Mistakes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from malocate.design import Design
+    from malocate.problem import Segment
 
-EVERY = 5_000
-"""Lines between two steps of the bar."""
+SHOWN = 5
+"""Lines that a preview shows."""
 
 
 def import_(
@@ -30,9 +35,23 @@ def import_(
         typer.Argument(
             metavar="[CAMPAIGN] FILE",
             show_default=False,
-            help="A .csv or .parquet file; - is CSV from the standard input.",
+            help="A .csv, .xlsx, .parquet or .sav file; - is CSV from the standard input.",
         ),
     ],
+    row: given.Row = None,
+    column: given.Column = None,
+    value: given.Value = None,
+    segment: given.SegmentColumn = None,
+    reason: given.Reason = None,
+    items: given.Items = None,
+    layout: given.LayoutOption = given.LayoutName.AUTO,
+    missing: given.Missing = None,
+    decimal: given.Decimal = None,
+    sheet: given.Sheet = None,
+    encoding: given.Encoding = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would be imported; change nothing.")
+    ] = False,
     uniform: Annotated[
         bool,
         typer.Option(
@@ -44,51 +63,137 @@ def import_(
     as_json: AsJson = False,
     name: Name = None,
 ) -> None:
-    """Bring along answers that exist already: columns segment, row, column and value.
+    """Bring along answers that exist already, from CSV, Excel, Parquet or SPSS.
 
-    Rows and columns go by their labels, or numbers from 0 where there are none; `segment` may be
-    missing where there is only one. The answers are marked as imported. Without --uniform, no band
-    of a segment that uses them is called certified: nobody knows how its cells were chosen.
+    A file has one line per answer (who, about what, the answer), or one line per row and one
+    column per item; what was understood is said. Rows and columns go by their labels, or numbers
+    from 0 where there are none; the segment may be missing where there is only one. Cells without
+    an answer are left out and counted by their reasons.
 
-    A line that cannot be read is named, and nothing is imported.
+    The answers are marked as imported. Without --uniform, no band of a segment that uses them is
+    called certified: nobody knows how its cells were chosen.
+
+    Lines that cannot be read are named, and nothing is imported.
     """
     where, (file,) = parted(words, "FILE")
-    lines = read(file, ("row", "column", "value"))
+    table = given.file_table(file, sheet, encoding)
+    named = Columns(row, column, value, segment, reason, tuple(items or ()))
     with opened(where, name) as campaign:
-        frame = checked(campaign.design, lines)
-        with spinning(f"Writing {len(frame):,} answers"):
-            count = campaign.import_answers(frame, uniform=uniform, who=who)
+        likely = _items(campaign.design)
+        answers = given.answers_from(table, named, layout, missing, decimal, likely)
+        frame = placed(campaign.design, answers)
+        count = len(frame)
+        if not preview:
+            with spinning(f"Writing {count:,} answers"):
+                count = campaign.import_answers(frame, uniform=uniform, who=who)
     if as_json:
-        print_json({"imported": count})
+        print_json(_plain(answers, 0 if preview else count, count))
     else:
-        say(f"{count:,} answers imported.")
+        _tell(answers, frame, preview)
 
 
-def checked(design: Design, lines: Sequence[Line]) -> pd.DataFrame:
-    """Give the lines as a frame with labels of the segments' own kinds, or name the first wrong."""
+def placed(design: Design, answers: Answers) -> pd.DataFrame:
+    """Give the answers with labels of the segments' own kinds, or name the lines that are wrong."""
     import pandas as pd
 
-    cells = Cells(design)
-    found = []
-    with progress(len(lines), "lines") as show:
-        for count, line in enumerate(lines):
-            with told_at(line.number):
-                found.append(_answer(cells, line))
-            if count % EVERY == 0:
-                show("Reading", count)
-    return pd.DataFrame(found, columns=["segment", "row", "column", "value"])
+    cells, mistakes = Cells(design), Mistakes()
+    frame = answers.answered
+    codes = frame["segment"].cat.codes.to_numpy()
+    parts = []
+    for code, text in enumerate(frame["segment"].cat.categories):
+        here = frame[codes == code]
+        if len(here):
+            parts.append(_of_segment(cells, str(text), here, answers, mistakes))
+    mistakes.refuse()
+    names = ["segment", "row", "column", "value"]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=names)
 
 
-def _answer(cells: Cells, line: Line) -> tuple[object, ...]:
-    segment, value = cells.segment(line), number(line, "value")
-    row, column = (
-        cells.place(segment, side, line.text(("row", "column")[side])) for side in (0, 1)
+def _of_segment(
+    cells: Cells, text: str, frame: pd.DataFrame, answers: Answers, mistakes: Mistakes
+) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = frame["line"].to_numpy()
+    try:
+        segment = cells.named(text)
+    except MalocateError as problem:
+        told = str(problem)
+        mistakes.add_where(np.ones(len(frame), bool), lines, lambda _: told)
+        return pd.DataFrame()
+    rows, cols = (
+        _side(cells, segment, side, frame[SIDES[side]], lines, mistakes) for side in (0, 1)
     )
-    if segment.scale is not None and not segment.scale[0] <= value <= segment.scale[1]:
-        refuse_answer("value", value, segment.scale)
-    if segment.mask is not None and segment.mask[row, column]:
-        raise InvalidInput(
-            f"the cell ({line.text('row')}, {line.text('column')}) of segment {segment.name!r} is "
-            "masked; it cannot have an answer."
-        )
-    return segment.name, label_of(segment, 0, row), label_of(segment, 1, column), value
+    values = frame["value"].to_numpy()
+    if (scale := segment.scale) is not None:
+        wrong = (values < scale[0]) | (values > scale[1])
+        mistakes.add_where(wrong, lines, lambda at: answers.outside(frame.iloc[at], scale))
+    if segment.mask is not None:
+        masked = segment.mask[np.maximum(rows, 0), np.maximum(cols, 0)] & (rows >= 0) & (cols >= 0)
+        mistakes.add_where(masked, lines, lambda at: _masked(segment, frame.iloc[at]))
+    labels = (_own_labels(segment, side, places) for side, places in ((0, rows), (1, cols)))
+    return pd.DataFrame({"segment": segment.name, **dict(zip(SIDES, labels, strict=True)),
+                         "value": values})  # fmt: skip
+
+
+def _side(
+    cells: Cells,
+    segment: Segment,
+    side: int,
+    column: pd.Series[Any],
+    lines: Any,
+    mistakes: Mistakes,
+) -> Any:
+    """Give the places of labels on one side, -1 for those that are not there."""
+    known = cells.places(segment, side)
+    texts = [str(label) for label in column.cat.categories]
+    numbers = np.array([known.get(text, -1) for text in texts], np.int64)
+    codes = column.cat.codes.to_numpy()
+    places = numbers[codes]
+    mistakes.add_where(places < 0, lines, lambda at: cells.none(segment, side, texts[codes[at]]))
+    return places
+
+
+def _own_labels(segment: Segment, side: int, places: Any) -> Any:
+    labels: list[Hashable] = [label_of(segment, side, at) for at in range(segment.shape[side])]
+    own = np.empty(len(labels), dtype=object)
+    own[:] = labels
+    return own[places]
+
+
+def _masked(segment: Segment, line: pd.Series[Any]) -> str:
+    return (
+        f"the cell ({line['row']}, {line['column']}) of segment {segment.name!r} is masked; it "
+        "cannot have an answer."
+    )
+
+
+def _items(design: Design) -> set[str]:
+    return {
+        str(label)
+        for segment in design.segments
+        if segment.labels is not None
+        for label in segment.labels[1]
+    }
+
+
+def _plain(answers: Answers, imported: int, found: int) -> dict[str, Any]:
+    return {
+        "imported": imported,
+        "answers": found,
+        "unanswered": answers.unanswered,
+        "understood": answers.understood,
+    }
+
+
+def _tell(answers: Answers, frame: pd.DataFrame, preview: bool) -> None:
+    say(fill(answers.understood, Console().width, break_long_words=False, break_on_hyphens=False))
+    if not preview:
+        say(f"{len(frame):,} answers imported.")
+        return
+    counts = frame["segment"].value_counts(sort=False)
+    say("  ".join(f"{segment}: {count:,}" for segment, count in counts.items()))
+    say(frame.head(SHOWN).to_string(index=False, max_colwidth=24))
+    if len(frame) > SHOWN:
+        say(f"and {len(frame) - SHOWN:,} more.")
+    say("This is a preview: nothing was imported.")

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from malocate.cli.campaign.lines import Line
 from malocate.errors import NotFound
+from malocate.files import Line
 
 if TYPE_CHECKING:
     from malocate.design import Design
@@ -29,7 +29,10 @@ class Cells:
 
     def segment(self, line: Line) -> Segment:
         """Give the segment that a line names; it may be left out where there is only one."""
-        name = line.text("segment")
+        return self.named(line.text("segment"))
+
+    def named(self, name: str) -> Segment:
+        """Give a segment by its name, which may be empty where there is only one."""
         if not name and len(self.segments) == 1:
             return next(iter(self.segments.values()))
         if name in self.segments:
@@ -40,11 +43,19 @@ class Cells:
 
     def place(self, segment: Segment, side: int, text: str) -> int:
         """Give the number of a row (side 0) or a column (side 1)."""
-        known = self._places[segment.name, side]
+        known = self.places(segment, side)
         if text not in known:
-            where = f"segment {segment.name!r} has no {SIDES[side]} {text!r}"
-            raise NotFound(f"{where}; {_instead(text, list(known))}")
+            raise NotFound(self.none(segment, side, text))
         return known[text]
+
+    def places(self, segment: Segment, side: int) -> dict[str, int]:
+        """Give the places on one side of a segment by the texts of their labels."""
+        return self._places[segment.name, side]
+
+    def none(self, segment: Segment, side: int, text: str) -> str:
+        """Say that a segment has no such row or column."""
+        where = f"segment {segment.name!r} has no {SIDES[side]} {text!r}"
+        return f"{where}; {_instead(text, list(self.places(segment, side)))}"
 
     def rows(self, texts: Sequence[str], segment: str | None) -> list[Hashable]:
         """Give the labels of rows that somebody wrote; of one segment, or of any."""

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from malocate.cli import columns as given
 from malocate.cli.campaign.finding import AsJson, Name, Who, opened, parted
-from malocate.cli.campaign.lines import Line, number, read, told_at
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import say
-from malocate.errors import InvalidInput, MalocateError
+from malocate.errors import Conflict, InvalidInput, MalocateError
+from malocate.files import Table
+from malocate.files.answers import read_values
+from malocate.files.codebook import EMPTY
+from malocate.files.lines import Mistakes, number
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
     from malocate.store import Outcome
 
-MEANINGS: dict[Outcome, str] = {
+MEANINGS: dict[str, str] = {
     "answered": "recorded",
     "late": "recorded; they came after their deadline, and count all the same",
     "same": "told before; nothing was changed",
     "extra": "kept, but not counted: somebody else had answered that question meanwhile",
     "conflict": "NOT recorded: the ticket has another answer; `malocate correct` changes it",
     "gone": "NOT recorded: the question was erased",
+    "declined": "recorded as refused, with the reason; they are not asked again",
+    "settled": "NOT recorded as refused: the ticket was settled otherwise, or ran out",
 }
-REFUSED: dict[Outcome, str] = {"conflict": "has another answer", "gone": "was erased"}
+REFUSED = {
+    "conflict": "has another answer",
+    "gone": "was erased",
+    "settled": "is not out any more",
+}
+SILENT = (EMPTY, "not asked")
+"""Reasons that leave a question as it is."""
 _WORDS = typer.Argument(
     metavar="[CAMPAIGN] TICKET VALUE",
     show_default=False,
@@ -38,15 +50,24 @@ def tell(
     words: Annotated[list[str] | None, _WORDS] = None,
     file: Annotated[
         str | None,
-        typer.Option(help="Answers as CSV with columns ticket and value; - is the standard input."),
+        typer.Option(
+            help="A table with columns ticket and value: .csv, .xlsx, .parquet or .sav; - is CSV "
+            "from the standard input."
+        ),
     ] = None,
+    missing: given.Missing = None,
+    decimal: given.Decimal = None,
+    sheet: given.Sheet = None,
+    encoding: given.Encoding = None,
     as_json: AsJson = False,
     name: Name = None,
 ) -> None:
     """Record answers. When this ends with 0, they are on the disk; telling twice does no harm.
 
-    In a file, lines without a value are left out, and other columns do not matter: it may be what
-    `malocate ask --csv` gave. A line that cannot be read is named, and nothing is recorded.
+    A file may be what `malocate ask --out` wrote. Lines without a value are left out; a value
+    such as refused or don't know, or a text in a column `reason`, records that the question was
+    refused. Other columns do not matter. Lines that cannot be read are named, and nothing is
+    recorded.
 
     Exit code 1: some answers contradict earlier ones, or their questions were erased; those were
     not recorded, the others were.
@@ -54,35 +75,58 @@ def tell(
     if file is None:
         where, (ticket, text) = parted(words, "TICKET", "VALUE")
         with opened(where, name) as campaign:
-            outcome = campaign.tell(ticket, number(Line(0, {"value": text}), "value"))
+            outcome = campaign.tell(ticket, number(text, "value"))
         _tell_one(ticket, outcome, as_json)
         return
     where, _ = parted(words)
-    lines = read(file, ("ticket", "value"))
-    filled = [line for line in lines if line.text("value")]
+    lines = _lines(given.file_table(file, sheet, encoding), missing, decimal)
+    filled = [line for line in lines if line.reason not in SILENT]
     with opened(where, name) as campaign:
-        outcomes = tell_lines(campaign, filled)
-    _tell_many(filled, outcomes, len(lines) - len(filled), as_json)
+        became = tell_lines(campaign, filled)
+    _tell_many(filled, became, len(lines) - len(filled), as_json)
 
 
-def tell_lines(campaign: Campaign, lines: Sequence[Line]) -> list[Outcome]:
-    """Tell all lines at once; one that cannot be read is named by its number."""
-    at = 0
+@dataclass(frozen=True)
+class Told:
+    """A line of a file: a ticket with its answer, or with the reason why there is none."""
 
-    def answers() -> Iterator[tuple[str, float]]:
-        nonlocal at
-        for line in lines:
-            at = line.number
-            yield line.text("ticket"), number(line, "value")
-        at = 0
+    line: int
+    ticket: str
+    value: float
+    reason: str
 
+
+def _lines(table: Table, missing: list[str] | None, decimal: str | None) -> list[Told]:
+    table.need(("ticket", "value"))
+    reason = "reason" if "reason" in table.names else None
+    declared = given.declared(missing)
+    values, reasons = read_values(table, "value", reason, missing=declared, decimal=decimal)
+    pairs = zip(table.each(), values.tolist(), reasons, strict=True)
+    return [Told(line.number, line.text("ticket"), value, why) for line, value, why in pairs]
+
+
+def tell_lines(campaign: Campaign, lines: list[Told]) -> list[str]:
+    """Tell all lines at once; those that cannot be read are named by their numbers."""
+    mistakes, answers = Mistakes(), []
+    for line in lines:
+        try:
+            if line.reason:
+                campaign.check_ticket(line.ticket)
+            else:
+                answers += campaign.read([(line.ticket, line.value)])
+        except MalocateError as problem:
+            mistakes.add(line.line, str(problem))
+    mistakes.refuse()
+    outcomes = iter(campaign.record(answers))
+    return [_declined(campaign, line) if line.reason else next(outcomes) for line in lines]
+
+
+def _declined(campaign: Campaign, line: Told) -> str:
     try:
-        return campaign.tell_many(answers())
-    except MalocateError:
-        if not at:
-            raise
-        with told_at(at):
-            raise
+        campaign.decline(line.ticket, line.reason)
+    except Conflict:
+        return "settled"
+    return "declined"
 
 
 def correct(
@@ -95,7 +139,7 @@ def correct(
     where, (ticket, text) = parted(words, "TICKET", "VALUE")
     if not reason:
         raise InvalidInput("--reason is missing; say why the answer was wrong.")
-    value = number(Line(0, {"value": text}), "value")
+    value = number(text, "value")
     with opened(where, name) as campaign:
         before = campaign.correct(ticket, value, reason=reason, who=who)
     say(f"Corrected: it was {before:g}, and is {value:g}.")
@@ -108,24 +152,26 @@ def _tell_one(ticket: str, outcome: Outcome, as_json: bool) -> None:
         say(f"{outcome}: {MEANINGS[outcome].replace('they came after their', 'it came after its')}")
 
 
-def _tell_many(lines: Sequence[Line], outcomes: list[Outcome], empty: int, as_json: bool) -> None:
-    counts = Counter(outcomes)
-    pairs = zip(lines, outcomes, strict=True)
+def _tell_many(lines: list[Told], became: list[str], empty: int, as_json: bool) -> None:
+    counts = Counter(became)
+    pairs = zip(lines, became, strict=True)
     wrong = [(line, got) for line, got in pairs if got in REFUSED]
     if as_json:
         refused = [
-            {"line": line.number, "ticket": line.text("ticket"), "outcome": got}
-            for line, got in wrong
+            {"line": line.line, "ticket": line.ticket, "outcome": got} for line, got in wrong
         ]
         print_json({"outcomes": counts, "empty": empty, "refused": refused})
     else:
-        for outcome, meaning in MEANINGS.items():
-            if counts[outcome]:
-                say(f"{counts[outcome]:,} {outcome}: {meaning}")
-        if empty or not lines:
-            say(f"{empty:,} lines without a value were left out")
+        _say_counts(lines, counts, empty)
     for line, got in wrong:
-        words = f"line {line.number}: ticket {line.text('ticket')} {REFUSED[got]}."
-        typer.echo(words, err=True)
+        typer.echo(f"line {line.line}: ticket {line.ticket} {REFUSED[got]}.", err=True)
     if wrong:
         raise typer.Exit(1)
+
+
+def _say_counts(lines: list[Told], counts: Counter[str], empty: int) -> None:
+    for outcome, meaning in MEANINGS.items():
+        if counts[outcome]:
+            say(f"{counts[outcome]:,} {outcome}: {meaning}")
+    if empty or not lines:
+        say(f"{empty:,} lines without a value were left out")
