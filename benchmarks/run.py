@@ -145,10 +145,12 @@ def verdict(met: bool) -> str:
 
 
 def summarise(folder: Path) -> None:
-    about = ", ".join(f"{key} {value}" for key, value in measured_on(folder).items())
+    about = "; ".join(
+        ", ".join(f"{key} {value}" for key, value in each.items()) for each in measured_on(folder)
+    )
     parts = [
         "# Results",
-        f"Made by `python benchmarks/run.py`; {about}.",
+        f"Made by `python benchmarks/run.py`; rows name their machine: {about}.",
         "## SoftImpute and its peers, processor time to the same objective, one thread",
         CAPTION,
         tables.markdown(contest_rows(folder)),
@@ -171,15 +173,23 @@ def summarise(folder: Path) -> None:
     print(f"wrote {folder / 'README.md'}", flush=True)
 
 
-def measured_on(folder: Path) -> dict[str, str]:
-    """The machine, versions and day of the run, not of the summary."""
-    return next(iter(tables.read(folder / "machine.csv")), None) or tables.machine()
+def measured_on(folder: Path) -> list[dict[str, str]]:
+    """The machines, versions and days that the rows name; not those of the summary."""
+    here = tables.machine()
+    named = [
+        {key: row[key] for key in here}
+        for path in sorted(folder.glob("*.csv"))
+        for row in tables.read(path)
+        if here.keys() <= row.keys()
+    ]
+    return [dict(each) for each in dict.fromkeys(tuple(row.items()) for row in named)] or [here]
 
 
 def refresh_page(folder: Path) -> None:
     """Write the measured tables into the page that helps to choose, and into the estimators'."""
+    days = sorted({each["date"] for each in measured_on(folder)})
     chosen = (
-        f"From the rows in `benchmarks/results`, {measured_on(folder)['date']}.",
+        f"From the rows in `benchmarks/results`, {' and '.join(days)}.",
         "LowRankLeastSquares: mean squared error over the yardstick's, and seconds on one thread.",
         tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
         "SoftImpute: how many times longer the peers take to the same objective.",

@@ -45,8 +45,14 @@ def contests(name: str, rounds: Sequence[Contest], folder: Path) -> None:
     for contest in rounds:
         contest.run()
         times, paths = times + contest.times, paths + contest.paths
-        tables.write(folder / f"soft_impute_{name}.csv", times)
+        keep(folder / f"soft_impute_{name}.csv", times)
         tables.write(folder / f"soft_impute_{name}_paths.csv", paths)
+
+
+def keep(path: Path, rows: Rows) -> None:
+    """Write the rows and the machine that each was measured on: parts are made on their own."""
+    about = tables.machine()
+    tables.write(path, [row | about for row in rows])
 
 
 def small(folder: Path, quick: bool) -> None:
@@ -95,7 +101,7 @@ def memory(folder: Path, quick: bool) -> None:
     worker.close()
     answers = {"problem": setup.name, "answers_mb": load(str(path)).megabytes}
     row = answers | {"package_mb": package, "peak_mb": told["peak"], "wall": told["wall"]}
-    tables.write(folder / "soft_impute_memory.csv", [row | {"gap": told["gap"]}])
+    keep(folder / "soft_impute_memory.csv", [row | {"gap": told["gap"]}])
     path.unlink()
 
 
@@ -115,7 +121,7 @@ def threads(folder: Path, quick: bool) -> None:
                 row = {"problem": setup.name, "goal": goal, "repetition": repetition}
                 rows.append(row | {"one": one, "two": two, "ratio": one / two})
             path.unlink()
-    tables.write(folder / "soft_impute_threads.csv", rows)
+    keep(folder / "soft_impute_threads.csv", rows)
 
 
 def warm(folder: Path, quick: bool) -> None:
@@ -126,7 +132,7 @@ def warm(folder: Path, quick: bool) -> None:
         for setup in setups:
             for seed in range(31, 32 if quick else 34):
                 rows += refits(ours, setup, seed, 1 if quick else 3)
-    tables.write(folder / "soft_impute_warm.csv", rows)
+    keep(folder / "soft_impute_warm.csv", rows)
 
 
 def refits(ours: Worker, setup: Setup, seed: int, repetitions: int) -> Rows:
