@@ -19,12 +19,11 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from sqlalchemy import Engine, Pool, event
 
 from malocate import Batches, Campaign, Design, Segment, SoftImpute
 from malocate.campaign import planner
-from malocate.store import Store
+from malocate.store import Store, functions
 
 SECONDS = 300
 """How long to wait for a process at most: a busy machine is no failure."""
@@ -89,14 +88,14 @@ class Death:
                 connection.set_trace_callback(boundary)
 
         event.listen(Pool, "connect", trace)
-        psycopg.Connection.execute = _between(boundary, psycopg.Connection.execute)
+        functions.run = _between(boundary, functions.run)
 
 
 def _between(boundary: Callable[[str], None], execute: Callable[..., Any]) -> Callable[..., Any]:
-    def watched(connection: Any, query: str, *told: Any, **options: Any) -> Any:
-        boundary(query)
-        found = execute(connection, query, *told, **options)
-        boundary(query)
+    def watched(connection: Any, name: str, *told: Any) -> Any:
+        boundary(name)
+        found = execute(connection, name, *told)
+        boundary(name)
         return found
 
     return watched

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from crowd import SECONDS, process
 from databases import database
@@ -196,6 +197,23 @@ def test_a_database_of_another_program(tmp_path):
         with pytest.raises(StoreError, match="another program: it has the tables recipes"):
             Store.open(str(file), create=create)
     assert file.read_bytes() == before
+
+
+def test_a_database_of_another_program_on_a_server(postgresql):
+    with database(postgresql) as url:
+        assert on_server(url, "CREATE TABLE recipes AS SELECT 'soup' AS name") is None
+        for create in (False, True):
+            with pytest.raises(StoreError, match="another program: it has the tables recipes"):
+                Store.open(url, create=create)
+        tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        assert on_server(url, tables) == [("recipes",)]
+
+
+def on_server(url: str, statement: str) -> list[tuple[object, ...]] | None:
+    """Run a statement of somebody else."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute(statement)
+        return found.fetchall() if found.description else None
 
 
 def test_a_file_that_is_no_database(tmp_path):

@@ -186,11 +186,8 @@ _give_up = (
     .values(state="given up")
     .returning(draws.c.id)
 )
-_counts = (
-    select(draws.c.segment, draws.c.state, draws.c.late, func.count(), func.sum(draws.c.expired))
-    .where(_HERE)
-    .group_by(draws.c.segment, draws.c.state, draws.c.late)
-)
+_COUNTED = (draws.c.segment, draws.c.state, draws.c.late, draws.c.expired)
+_counts = select(*_COUNTED, func.count()).where(_HERE).group_by(*_COUNTED)  # all by one index
 _of_segment = (
     select(
         draws.c.number, draws.c.row, draws.c.col, draws.c.repeats, draws.c.probability,
@@ -367,8 +364,12 @@ class Count:
 
 def counts(connection: Connection, campaign: int) -> list[Count]:
     """Count draws by segment, state and whether the answer was late."""
-    rows = connection.execute(_counts, {"of": campaign})
-    return [Count(row[0], row[1], bool(row[2]), row[3], int(row[4])) for row in rows]
+    found: dict[tuple[int, str, bool], list[int]] = {}
+    for segment, state, late, expired, count in connection.execute(_counts, {"of": campaign}):
+        sums = found.setdefault((segment, state, bool(late)), [0, 0])
+        sums[0] += count
+        sums[1] += count * expired
+    return [Count(*about, *found[about]) for about in sorted(found)]
 
 
 def answered(connection: Connection, campaign: int, segment: int) -> list[tuple[Any, ...]]:

@@ -225,7 +225,7 @@ def _prepare(connection: Any, _: Any) -> None:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        engine = create_engine(url)
+        engine = create_engine(url, connect_args={"client_encoding": "utf8"})
     except (ImportError, NoSuchModuleError):
         raise MissingDependency(
             "A campaign on PostgreSQL needs psycopg; install malocate[campaign]."

@@ -134,16 +134,17 @@ def _checked(sealed: Sequence[Any], stream: Iterator[Event]) -> Seal:
     before, count = START, 0
     held = next(stream, None)
     for number, last, rows, digest in sealed:
-        inside: list[Event] = []
+        chain, ids = hashlib.blake2b(before, digest_size=len(START)), []
         while held is not None and held.id <= last:
-            inside.append(held)
+            chain.update(_sealed(held))
+            ids.append(held.id)
             held = next(stream, None)
-        if len(inside) != rows:
-            words = f"block {number} was sealed over {rows} events and holds {len(inside)}"
+        if len(ids) != rows:
+            words = f"block {number} was sealed over {rows} events and holds {len(ids)}"
             return Seal(count, number - 1, 0, words)
-        if chained(before, inside) != digest:
-            ids = f"{inside[0].id} to {inside[-1].id}"
-            return Seal(count, number - 1, 0, f"events {ids} are not what block {number} sealed")
+        if chain.digest() != digest:
+            words = f"events {ids[0]} to {ids[-1]} are not what block {number} sealed"
+            return Seal(count, number - 1, 0, words)
         before, count = digest, count + rows
     unsealed = (held is not None) + sum(1 for _ in stream)
     return Seal(count + unsealed, len(sealed), unsealed)
@@ -151,11 +152,15 @@ def _checked(sealed: Sequence[Any], stream: Iterator[Event]) -> Seal:
 
 def chained(before: bytes, inside: Sequence[Event]) -> bytes:
     """Give a block's digest from that of the block before it."""
-    digest = hashlib.blake2b(before, digest_size=32)
+    digest = hashlib.blake2b(before, digest_size=len(START))
     for each in inside:
-        said = struct.pack("<qd", each.id, each.at) + each.kind.encode() + body_digest(each)
-        digest.update(said)
+        digest.update(_sealed(each))
     return digest.digest()
+
+
+def _sealed(event: Event) -> bytes:
+    """Give what a block seals of an event."""
+    return struct.pack("<qd", event.id, event.at) + event.kind.encode() + body_digest(event)
 
 
 def body_digest(event: Event) -> bytes:

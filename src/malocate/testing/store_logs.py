@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from malocate.store import Answer, Event, Store
+from malocate.store.log import append
 from malocate.store.schema import blocks, log
 from malocate.testing.store_base import HOUR, StoreBase, fresh, planned
 
@@ -60,6 +63,15 @@ class LogChecks(StoreBase):
             assert (found.events, found.blocks, found.unsealed, found.broken) == (3, 1, 1, "")
             assert store.seal(campaign) == 1
             assert store.check(campaign).blocks == 2
+
+    def test_memory_is_bound_by_the_data_and_not_by_the_log(self) -> None:
+        with self.begun() as (store, campaign):
+            peaks = []
+            for more in (2, 4):
+                for _ in range(more):
+                    _note(store, campaign, 6_000)
+                peaks.append(_peak(store, campaign))
+            assert peaks[1] < 1.2 * peaks[0]  # with three times as many events
 
     def test_a_changed_event_is_found(self) -> None:
         with self.begun() as (store, campaign):
@@ -168,6 +180,26 @@ class LogChecks(StoreBase):
             other = store.create("other", "", now=0.0).id
             with store.looking(other) as look:
                 assert look.next_draw == 0
+
+
+def _note(store: Store, campaign: int, count: int) -> None:
+    """Write events that change nothing, and seal them."""
+    with store.database.writing() as connection:
+        append(connection, campaign, 2.0, "noted", *({"said": "x" * 80} for _ in range(count)))
+    store.seal(campaign)
+
+
+def _peak(store: Store, campaign: int) -> int:
+    """Give the bytes that are held at most while the chain is checked and the log is read."""
+    tracemalloc.start()
+    try:
+        assert store.check(campaign).broken == ""
+        with store.looking(campaign) as look:
+            assert sum(1 for _ in look.events()) >= 6_000
+        assert len(store.counts(campaign)) == 2
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _sealed(store: Store, campaign: int) -> Event:

@@ -88,6 +88,18 @@ class StoreChecks(LogChecks, ThreadChecks):
             assert more.before == first.fresh
             assert [each.id for each in more.fresh] == [2]
 
+    def test_any_name_comes_back_as_it_was(self) -> None:
+        for who in ("Zoë", "愛子", "O'Hara", '"quoted" \\ \n', "🦊", " "):
+            with self.opened() as store:
+                campaign = store.create(f"of {who}", "the design", now=0.0).id
+                store.begin(campaign, planned(1, fresh(2)), now=1.0)
+                (lent,) = store.lend(campaign, 1, who, now=2.0, until=HOUR).fresh
+                assert lent.who == who
+                assert store.lend(campaign, 1, who, now=2.0, until=HOUR).before == [lent]
+                assert store.tell(campaign, [Answer(lent.id, 1, 2.0)], now=3.0) == ["answered"]
+                *_, said, told = store.events(campaign)
+                assert (said.told["who"], told.told["who"]) == (who, who)
+
     def test_one_segment_can_be_asked(self) -> None:
         with self.begun() as (store, campaign):
             lent = store.lend(campaign, 9, "Al", now=2.0, until=HOUR, segments=[1])
