@@ -63,6 +63,9 @@ def test_a_table_and_sentences_in_80_columns(run):
     table = [line for line in result.stdout.splitlines() if line[:1] in "┏┃┡│├└"]
     assert len(table) > 10
     assert max(map(len, table)) <= 80
+    assert not [
+        line for line in table if re.search(r"│ +\(", line)
+    ]  # no range on a line of its own
     assert re.search(r"For an RMSE of 0.6 or less in every segment you need about [\d,]+ answers", (
         result.stdout
     ))  # fmt: skip

@@ -72,7 +72,7 @@ def test_links_between_pages_lead_somewhere(page):
 MEASURED = [f"estimators/{name}.md" for name in ("online", "projected", "square_root_lasso")]
 
 
-@pytest.mark.parametrize("page", [*MEASURED, "reproduce.md"])
+@pytest.mark.parametrize("page", [*MEASURED, "plan.md", "reproduce.md"])
 def test_measured_tables_on_a_page_are_those_of_the_committed_rows(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     written = importlib.import_module("pages")

@@ -97,7 +97,8 @@ def plan(
 def table_of(made: SurveyPlan) -> Table:
     """Give a table of what each strategy asks and reaches in each segment."""
     spent = f"{made.design.budget:,.0f}"
-    table = Table(caption=f"at a budget of {spent}; seen in simulation", caption_justify="left")
+    caption = f"at a budget of {spent}, seen in simulation\ngood: by somebody who knew the ranks"
+    table = Table(caption=caption, caption_justify="left")
     for name in ("segment", "cells", "asked by"):
         table.add_column(name)
     for name in ("answers", "RMSE"):
@@ -108,14 +109,18 @@ def table_of(made: SurveyPlan) -> Table:
         first = [Text(segment.name), Text(f"{segment.shape[0]} × {segment.shape[1]}")]
         for name in made.strategies:
             asked, found = answers[name][segment.name], errors[name][segment.name]
-            table.add_row(*first, Text(name), _counts(asked), _errors(found))
+            table.add_row(*first, _short(name), _counts(asked), _errors(found))
             first = [Text()] * 2
         table.add_section()
     first = [Text("the worst"), Text()]
     for name in made.strategies:
-        table.add_row(*first, Text(name), "", _errors(made.worst(name)))
+        table.add_row(*first, _short(name), "", _errors(made.worst(name)))
         first = [Text()] * 2
     return table
+
+
+def _short(strategy: str) -> Text:
+    return Text(strategy.removesuffix(" allocation"))
 
 
 def _counts(found: Range) -> str:
@@ -125,7 +130,7 @@ def _counts(found: Range) -> str:
 
 
 def _errors(found: Range) -> str:
-    return f"{found.middle:.3g} ({found.low:.3g}–{found.high:.3g})"
+    return f"{found.middle:.2g} ({found.low:.2g}–{found.high:.2g})"
 
 
 def _check_place(out: Path | None) -> None:

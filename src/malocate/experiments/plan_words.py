@@ -44,7 +44,7 @@ def _target(plan: SurveyPlan) -> str:
     if math.isinf(price.middle):
         missed = f"is not met with {plan.cap:,.0f} {_unit(plan)}, the most that was tried"
         return f"{_goal(plan)} {missed}, in more than half of the twins."
-    start = f"For {_goal(plan, small=True)} you need about {_ranged(price, _unit(plan))} with {own}"
+    start = f"For {_goal(plan, small=True)} you need about {_ranged(price, plan)} with {own}"
     if price.high <= _first(plan):
         start = f"{_goal(plan)} is met by the first questions, {_count(_first(plan))} in all"
     rest = [f"{_about(_price(plan, name))} {_way(name)}" for name in others]
@@ -124,9 +124,11 @@ def _first(plan: SurveyPlan) -> float:
     return sum(segment.cost * grid.size(1) for segment, grid in sizes)
 
 
-def _ranged(price: Range, unit: str) -> str:
-    ends = [_count(price.low), "more" if math.isinf(price.high) else _count(price.high)]
-    return f"{_count(price.middle)} {unit} ({'–'.join(ends)})"
+def _ranged(price: Range, plan: SurveyPlan) -> str:
+    ends = f"{_count(price.low)}–{_count(price.high)}"
+    if math.isinf(price.high):
+        ends = f"{_count(price.low)} to more than {plan.cap:,.0f}"
+    return f"{_count(price.middle)} {_unit(plan)} ({ends})"
 
 
 def _about(price: Range) -> str:

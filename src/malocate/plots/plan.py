@@ -46,7 +46,7 @@ def plan_picture(
 
     `frame` has the columns strategy, segment, spent, middle, low and high, as `SurveyPlan.frame`
     gives it. The first strategy's range is shaded, the others' ends are thin lines. `targets` are
-    dashed; in the worst segment's panel, dots with lines are what meeting them costs.
+    dashed; below that of the worst segment, dots with lines are what meeting it costs.
 
     >>> import pandas
     >>> rows = [("MALocate", name, spent, 9 / spent, 8 / spent, 11 / spent)
@@ -57,10 +57,10 @@ def plan_picture(
     ['worst segment', 'north']
     """
     shown = ["worst", *_largest(frame, names)]
-    columns = min(3, len(shown))
+    columns = 2 if len(shown) == 4 else min(3, len(shown))
     rows = -(-len(shown) // columns)
     figure = Figure(figsize=(4.1 * columns + 0.4, 3.1 * rows + 0.9), layout="constrained")
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
     goals = {"worst": _common(targets or {})} | dict(targets or {})
     for panel, name in zip(panels.flat, shown, strict=False):
         _draw(panel, frame[frame["segment"] == name], budget, goals.get(name))
@@ -68,7 +68,7 @@ def plan_picture(
     _draw_prices(panels.flat[0], goals["worst"], prices or {})
     for panel in panels.flat[len(shown) :]:
         panel.remove()
-    _finish(figure, panels.flat[0], title)
+    _finish(figure, list(panels.flat)[: len(shown)], title)
     return figure
 
 
@@ -108,18 +108,28 @@ def _draw_prices(
     """Mark what meeting the target costs, and between which ends."""
     if target is None:
         return
-    for (middle, low, high), colour in zip(prices.values(), COLOURS, strict=False):
+    furthest = 1.1 * max(
+        (n for each in prices.values() for n in each if math.isfinite(n)), default=0
+    )
+    for place, ((middle, low, high), colour) in enumerate(
+        zip(prices.values(), COLOURS, strict=False)
+    ):
         if math.isfinite(middle):
-            end = high if math.isfinite(high) else middle
-            panel.hlines(target, low, end, color=colour, lw=3, alpha=0.6, zorder=4)
-            panel.plot(middle, target, "o", color=colour, ms=6, zorder=5)
+            level = target * 0.94 ** (place + 1)  # one below the other
+            panel.hlines(level, low, min(high, furthest), color=colour, lw=1.6, zorder=4)
+            panel.plot(middle, level, "o", color=colour, ms=5, zorder=5)
+            if math.isinf(high):
+                panel.plot(furthest, level, ">", color=colour, ms=5, zorder=5)
 
 
-def _finish(figure: Figure, first: Axes, title: str) -> None:
+def _finish(figure: Figure, panels: Sequence[Axes], title: str) -> None:
+    """Give all panels their axes, and the figure its legend and its title."""
+    first = panels[0]
     first.set_yscale("log")
     plain_decades(first)
-    thousands(first)
-    figure.supxlabel("spent", fontsize=10)
+    for panel in panels:
+        thousands(panel)
+        panel.set_xlabel("spent")
     figure.supylabel("RMSE", fontsize=10)
     handles, labels = first.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
