@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malocate.campaign import erasing, exporting, importing, tickets
+from malocate.campaign import differing, erasing, exporting, importing, tickets
 from malocate.campaign.amending import Amendment, CellsOf, Lines, prepared
 from malocate.campaign.checks import (
     checked_lease,
@@ -26,6 +26,7 @@ from malocate.campaign.tickets import Stub, Ticket, ticket_of
 from malocate.campaign.trays import on_tray
 from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.campaign.waves import Wave, wave_of
+from malocate.confidence.difference import Difference
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
@@ -306,6 +307,28 @@ class Campaign:
         """Give what each segment's last look found: its completion and its band."""
         self._refresh()
         return self._planner.findings(self._design)
+
+    def differences(
+        self,
+        *,
+        columns: Sequence[Hashable] | None = None,
+        rows: Sequence[Hashable] | None = None,
+        segments: Sequence[str] | None = None,
+        segment: str | None = None,
+        column: Hashable = None,
+        row: Hashable = None,
+    ) -> list[Difference]:
+        """Compare every two of some columns or rows of a segment, or of some segments.
+
+        Segments are compared over all their cells, or at one `column` or `row`. What is compared
+        are the draws of the segments' last looks, and each look spends its share: comparisons
+        that are made at every look hold at all of them, and at all segments.
+        """
+        question = differing.Question(columns, rows, segments, segment, column, row)
+        findings = self.findings()
+        with self.store.looking(self.id) as look:
+            known = differing.known(look, findings, question)
+        return differing.differences(self._design, known, question)
 
     def export(self, what: str) -> pandas.DataFrame:
         """Give "answers", "completions", "bands", "decisions" or the "log" as a frame."""

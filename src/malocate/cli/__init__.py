@@ -9,6 +9,8 @@ from typer.core import TyperGroup
 
 import malocate
 from malocate.cli import campaign, token
+from malocate.cli.compare import compare
+from malocate.cli.complete import complete
 from malocate.cli.demo import demo
 from malocate.cli.plan import plan
 from malocate.cli.reproduce import reproduce
@@ -63,6 +65,10 @@ def _common(
 ) -> None: ...
 
 
+app.command(epilog="Example:  malocate complete ratings.csv -o completed.csv --scale 1 5")(complete)
+app.command(epilog="Example:  malocate compare ratings.csv --columns red white --scale 1 5")(
+    compare
+)
 app.command(epilog="Example:  malocate demo --seed 7 --output seven.png")(demo)
 app.command(epilog="Example:  malocate simulate tasting.toml --rank 2 --rank north=6 --out trial")(
     simulate

@@ -165,14 +165,14 @@ def losses(runs: Mapping[str, Run]) -> str:
     return f"Loss: {', '.join(parts)}." if parts else "Nobody was asked; the budget pays for none."
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, option: str = "--output") -> None:
     """Refuse a picture that could not be written at the end of a long job."""
     import malocate.plots  # noqa: F401  # so that a missing matplotlib is told of at once
 
     if not path.parent.is_dir():
-        raise InvalidInput(f"The folder of --output {path} does not exist; make it first.")
+        raise InvalidInput(f"The folder of {option} {path} does not exist; make it first.")
     if path.suffix.lower() not in PICTURES:
-        raise InvalidInput(f"--output {path} must end in .pdf, .png or .svg.")
+        raise InvalidInput(f"{option} {path} must end in .pdf, .png or .svg.")
     new = not path.exists()
     try:
         with path.open("ab"):
@@ -181,7 +181,7 @@ def check_picture(path: Path) -> None:
             path.unlink()
     except OSError as problem:
         raise InvalidInput(
-            f"--output {path} cannot be written: {problem.strerror}; choose another place."
+            f"{option} {path} cannot be written: {problem.strerror}; choose another place."
         ) from None
 
 

@@ -91,7 +91,7 @@ def take_look(
         return _completed(design, asked, seen, before, map)
     band = _judged(design, place, asked, seen, before, unanswered, map)
     on_grid = grid_place(design, place, asked)[1]
-    for reason in (doubt, "" if on_grid else _CUT):
+    for reason in (doubt, "" if on_grid else CUT):
         if reason:
             band = replace(band, label="approximate", reason=f"{band.reason} {reason}".strip())
     return _noted(design, asked, band, on_grid, before)
@@ -113,7 +113,8 @@ def grid_place(design: Design, place: int, asked: int) -> tuple[int, bool]:
     return (0, False) if reached is None else (reached.number, reached.size == asked)
 
 
-_CUT = "The last batch was cut to what the budget left, which no look had been fixed for."
+CUT = "The last batch was cut to what the budget left, which no look had been fixed for."
+"""Why a band of a look off the grid is approximate."""
 
 
 def _judged(
