@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from databases import database
 from hypothesis import given
 from hypothesis import strategies as st
-from surveys import live, small_design
+from surveys import PEOPLE, live, small_design
 from typer.testing import CliRunner
 
 from malocate import Campaign, Design, Segment, SoftImpute
@@ -219,3 +220,11 @@ def test_a_hundred_thousand_lines_are_imported_soon(run, tmp_path):
     with Campaign.create(tmp_path / "many.db", design) as campaign:
         assert "100,000 answers imported." in run("import", "many.db", "many.csv").stdout
         assert campaign.store.check(campaign.id).broken == ""
+
+
+def test_a_server_takes_imported_answers_in_bulk(postgresql):
+    frame = pd.DataFrame({"segment": "south", "row": PEOPLE, "column": "w3", "value": 2.5})
+    with database(postgresql) as url, Campaign.create(url, small_design()) as campaign:
+        assert campaign.import_answers(frame) == campaign.import_answers(frame) == len(PEOPLE)
+        assert answers_of(campaign) == sorted([("south", p, "w3", 2.5) for p in PEOPLE] * 2)
+        assert campaign.verify().ok

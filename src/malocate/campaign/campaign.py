@@ -31,6 +31,7 @@ from malocate.design import Design
 from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
 from malocate.problem import Segment
 from malocate.problem.checks import LARGEST
+from malocate.problem.collecting import not_collecting
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Held, Lent, Outcome, Store
@@ -345,11 +346,12 @@ class Campaign:
         cell had the same chance can bands that rest on them be called certified.
         """
         _check_texts(who=who)
-        return self.store.bring(
-            self.id,
-            lambda look: importing.prepared(look, frame, uniform, who),
-            now=self._clock(),
-        )
+        with not_collecting():
+            return self.store.bring(
+                self.id,
+                lambda look: importing.prepared(look, frame, uniform, who),
+                now=self._clock(),
+            )
 
     def amend(
         self,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from malocate.cli.campaign.labels import Cells
-from malocate.cli.campaign.lines import Line, told_at
+from malocate.files import Line
+from malocate.files.lines import told_at
 from malocate.problem.checks import refuse_answer
 
 if TYPE_CHECKING:

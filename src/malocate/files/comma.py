@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gc
 import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from malocate.errors import InvalidInput
 from malocate.files.table import Table
+from malocate.problem.collecting import not_collecting
 
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 Rows = tuple[list[list[str]], list[int]]
@@ -41,18 +40,6 @@ def read(path: str, encoding: str | None) -> Table:
     frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
     frame.columns = pd.Index(header)
     return Table(frame, np.array(lines, np.int64), source, f"CSV with {MARKS.get(mark, mark)}")
-
-
-@contextmanager
-def not_collecting() -> Iterator[None]:
-    """Hold the collection of garbage: among millions of new lists it only looks, and finds none."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _rows(reader: Iterator[list[str]], width: int, skipped: int) -> Rows:
