@@ -1,4 +1,4 @@
-"""The measured tables on the estimators' pages, written from the rows between two comments.
+"""The measured tables on the pages, written from the rows between two comments.
 
 python benchmarks/pages.py     # writes them anew from the rows in benchmarks/results
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import online
 import planner
 import projected
+import real_data
 import square_root_lasso_rules as rules
 import tables
 
@@ -24,6 +25,14 @@ TITLES = {
     "estimators/square_root_lasso.md": "SquareRootLasso by rule of the penalty",
     "plan.md": "Plans made from a pilot",
     "reproduce.md": "The paper's experiments",
+    "examples/french-fries.md": "Real data: the tasting panel",
+    "examples/polls.md": "Real data: the polls",
+    "examples/spending.md": "Real data: attitudes to spending",
+}
+EXAMPLES = {
+    "examples/french-fries.md": "french fries",
+    "examples/polls.md": "polls",
+    "examples/spending.md": "spending",
 }
 FIGURES = tables.HERE.parent / "figures"
 
@@ -39,6 +48,13 @@ PLANS = """Made-up campaigns of two or three segments of some 20 × 15 cells. A 
 a tenth of the budget; then the campaign runs in full, with draws of its own. How often its true
 error at the end was inside the range foretold, which 20 twins hold in 90 % of the cases, and how
 wide that range was. The error is the worst segment's root mean squared error with MALocate."""
+REPLAYED = """RMSE: the root of the mean squared error of a cell by held-out answers, segments
+counting alike. The interval is of the ratio of mean losses, paired by replay: it speaks of other
+splits and draws, not of other people. *Hold*: the share of segments and replays in which the
+bound was not below the error by held-out answers, whose own chance is given no slack."""
+WIDTHS = """Bounds and errors as roots of their sums over the segments. The estimated error is
+MALocate's of the average of the fold fits, held against the same average's error by held-out
+answers. Answers are those of each segment, in order, means of the replays."""
 LIMIT = """Mean squared error over the limit σ² r (d1 + d2 − r) / n, and processor time of `fit`
 on one thread with the answers already grouped by cell; means of the seeds."""
 
@@ -51,6 +67,7 @@ def measured(folder: Path) -> dict[str, tuple[str, ...]]:
         "estimators/square_root_lasso.md": of_square_root_lasso(folder),
         "plan.md": of_planner(folder),
         "reproduce.md": of_reproduced(folder),
+        **{page: of_real_data(folder, name) for page, name in EXAMPLES.items()},
     }
 
 
@@ -94,6 +111,17 @@ def of_square_root_lasso(folder: Path) -> tuple[str, ...]:
 def of_planner(folder: Path) -> tuple[str, ...]:
     rows = tables.read(folder / "planner.csv")
     return origin("planner.py", rows), PLANS, tables.markdown(planner.summary(rows))
+
+
+def of_real_data(folder: Path, name: str) -> tuple[str, ...]:
+    rows = tables.read(folder / "real_data.csv")
+    return (
+        origin("real_data.py", rows),
+        tables.markdown(real_data.summary(rows, name)),
+        REPLAYED,
+        tables.markdown(real_data.bands(rows, name)),
+        WIDTHS,
+    )
 
 
 def of_reproduced(folder: Path) -> tuple[str, ...]:

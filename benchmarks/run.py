@@ -39,6 +39,7 @@ JOBS = (
     ("campaign.py",),
     ("files.py",),
     ("planner.py",),
+    ("real_data.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import malocate
+import malocate.examples
 import malocate.files
 import malocate.plots
 import malocate.sklearn
@@ -20,7 +21,14 @@ import malocate.testing
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-HOMES = (malocate, malocate.files, malocate.plots, malocate.sklearn, malocate.testing)
+HOMES = (
+    malocate,
+    malocate.examples,
+    malocate.files,
+    malocate.plots,
+    malocate.sklearn,
+    malocate.testing,
+)
 PUBLIC = [(home.__name__, name) for home in HOMES for name in home.__all__]
 
 
@@ -41,14 +49,41 @@ def test_a_public_name_is_on_a_page(home, name):
     assert any(re.search(rf"\b{name}\b", text) for text in told)
 
 
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
+
+
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=page_name
+    "page",
+    [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8")) and p not in EXAMPLES],
+    ids=page_name,
 )
 def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page.stem}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, page_name(page), "exec", dont_inherit=True), names)
+
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
+def test_a_page_on_real_data_says_what_its_code_prints(page, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.chdir(tmp_path)
+    told = importlib.import_module("example_pages").told
+    texts = []
+    for printed, shown in told(page.read_text(encoding="utf-8"), page_name(page)):
+        assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+        numbers = [
+            [float(each.replace(",", "")) for each in NUMBER.findall(text)]
+            for text in (printed, shown)
+        ]
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.3, abs=0.1)  # processors differ
+        texts.append(shown)
+    assert sum(map(bool, texts)) >= 4
+    assert list(tmp_path.glob("*.png")) == [tmp_path / f"{page.stem}.png"]
+    assert (page.parent / f"{page.stem}.png").exists()
 
 
 def test_the_readme_has_python_to_run():
@@ -70,6 +105,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 MEASURED = [f"estimators/{name}.md" for name in ("online", "projected", "square_root_lasso")]
+MEASURED += [f"examples/{name}.md" for name in ("french-fries", "polls", "spending")]
 
 
 @pytest.mark.parametrize("page", [*MEASURED, "plan.md", "reproduce.md"])
