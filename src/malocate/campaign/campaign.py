@@ -296,13 +296,27 @@ class Campaign:
 
     def report(self) -> Report:
         """Tell what was asked, how sure one can be, and what all of it rests on."""
+        return self._report(self.findings())
+
+    def report_page(self) -> str:
+        """Give the report as one page of HTML that loads nothing, with charts and tables."""
+        from malocate.campaign.history import History
+        from malocate.campaign.report_page import page_of
+
+        findings, history = self.findings(), History()
+        report = self._report(findings)
+        history.read(self.store, self.id, patience=None)
+        held = self.store.held(self.id)
+        return page_of(report, self._design, findings, history, held, self._clock())
+
+    def _report(self, findings: list[Finding | None]) -> Report:
         status = self.status()
         self.store.seal(self.id)
         rounds = self.store.rounds(self.id, after=status.round - 1)
         why = json.loads(rounds[0][2]).get("why", "") if rounds and status.round else ""
         with self.store.looking(self.id) as look:
             digest = look.digest
-        return report_of(self._design, status, self.findings(), why, digest)
+        return report_of(self._design, status, findings, why, digest)
 
     def findings(self) -> list[Finding | None]:
         """Give what each segment's last look found: its completion and its band."""

@@ -64,8 +64,11 @@ class History:
     lock: threading.Lock = field(default_factory=threading.Lock)
     reading: Future[None] | None = None
 
-    def read(self, store: Store, campaign: int, patience: float = PATIENCE) -> bool:
-        """Read what has been added; tell whether that was all done while one waited."""
+    def read(self, store: Store, campaign: int, patience: float | None = PATIENCE) -> bool:
+        """Read what has been added; tell whether that was all done while one waited.
+
+        None waits for as long as it takes.
+        """
         with self.lock:
             if self.reading is None or self.reading.done():
                 self.reading = Future()

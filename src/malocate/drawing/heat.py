@@ -110,11 +110,12 @@ def heat_of(
     columns_by: Order = "given",
     row_page: int = 1,
     column_page: int = 1,
+    most: tuple[int, int] = (ROWS, COLUMNS),
 ) -> Heat:
-    """Give a window on a completed matrix."""
+    """Give a window on a completed matrix, of at most so many rows and columns."""
     done = finding.completion
-    rows, row_page, row_pages = _window(means.rows, rows_by, row_page, ROWS)
-    cols, column_page, column_pages = _window(means.columns, columns_by, column_page, COLUMNS)
+    rows, row_page, row_pages = _window(means.rows, rows_by, row_page, most[0])
+    cols, column_page, column_pages = _window(means.columns, columns_by, column_page, most[1])
     values = done.predict(rows[:, None], cols[None, :])
     half = reach(finding)
     low, high = scale or (means.low, means.high)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -12,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from malocate.cli.campaign.finding import AsJson, Name, Where, opened
-from malocate.cli.campaign.tables import print_json
+from malocate.cli.campaign.tables import check_folder, print_json, write_text
 from malocate.cli.showing import say, spinning
+from malocate.errors import InvalidInput
 
 if TYPE_CHECKING:
     from malocate.campaign import SegmentStatus, Status
@@ -44,8 +46,25 @@ def status(where: Where = None, as_json: AsJson = False, name: Name = None) -> N
             say(words)
 
 
-def report(where: Where = None, as_json: AsJson = False, name: Name = None) -> None:
+def report(
+    where: Where = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page with charts and tables, which prints well, too.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    name: Name = None,
+) -> None:
     """Say in full what a campaign found, how sure it is, and why it asked whom it asked."""
+    if html is not None:
+        _check_page(html, as_json)
+        with opened(where, name) as campaign, spinning("Reading the campaign"):
+            write_text(campaign.report_page(), html, "--html")
+        say(f"{html}: open it in a browser, which also prints it or saves it as PDF.")
+        return
     with opened(where, name) as campaign, spinning("Reading the campaign"):
         found = campaign.report()
     if as_json:
@@ -54,6 +73,14 @@ def report(where: Where = None, as_json: AsJson = False, name: Name = None) -> N
         Console().print(Text(str(found)))  # in lines as wide as the terminal
     else:
         typer.echo(str(found))
+
+
+def _check_page(html: Path, as_json: bool) -> None:
+    if as_json:
+        raise InvalidInput("--html and --json are two reports; ask for one at a time.")
+    if html.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"--html {html} must end in .html.")
+    check_folder(html, "--html")
 
 
 def table(found: Status) -> Table:

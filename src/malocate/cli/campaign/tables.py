@@ -35,12 +35,31 @@ def check_out(out: Path | None, form: Form | None) -> Form:
     return form or Form.CSV
 
 
+def check_folder(out: Path, option: str) -> None:
+    """Refuse a file that has no folder to be in."""
+    if not out.parent.is_dir():
+        raise InvalidInput(f"The folder of {option} {out} does not exist; make it first.")
+    if out.is_dir():
+        raise InvalidInput(f"{option} {out} is a folder; give a file.")
+
+
 def write(frame: pd.DataFrame, out: Path | None, form: Form) -> None:
     """Write a frame to a file, which is replaced only by a whole one, or to standard output."""
     if out is None:
         sys.stdout.write(as_text(frame, form))
     else:
         write_table(frame, out, form=form)
+
+
+def write_text(text: str, out: Path, option: str) -> None:
+    """Write a text to a file, which is replaced only by a whole one."""
+    part = out.with_name(f"{out.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        part.replace(out)
+    except OSError as problem:
+        part.unlink(missing_ok=True)
+        raise InvalidInput(f"{option} {out} cannot be written: {problem.strerror}.") from None
 
 
 def print_json(thing: Any) -> None:

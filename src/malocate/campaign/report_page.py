@@ -1,0 +1,60 @@
+"""The report as one page of HTML: it loads nothing, needs no script, and prints well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+import malocate
+from malocate.campaign.history import History
+from malocate.campaign.report_parts import LARGEST, MOST_SEGMENTS, Facts, facts_of
+from malocate.campaign.reporting import Report
+from malocate.design import Design
+from malocate.drawing.numbers import number
+from malocate.rounds import Finding
+from malocate.store import Held
+
+
+def page_of(
+    report: Report,
+    design: Design,
+    findings: Sequence[Finding | None],
+    history: History,
+    held: Held,
+    now: float,
+) -> str:
+    """Give a report as a page; `now` is when it is made, in seconds since 1970."""
+    return render(facts_of(report, design, findings, history, held), now)
+
+
+def render(facts: Facts, now: float) -> str:
+    """Write the page."""
+    made = f"{datetime.fromtimestamp(now, tz=UTC):%Y-%m-%d %H:%M} UTC"
+    style = files("malocate.campaign").joinpath("templates", "report.css")
+    return _template().render(
+        facts=facts,
+        status=facts.report.status,
+        made=made,
+        style=Markup(style.read_text(encoding="utf-8")),  # noqa: S704  # our own file
+        version=malocate.__version__,
+        largest=LARGEST,
+        most_segments=MOST_SEGMENTS,
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("malocate.campaign"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template("report.html")
