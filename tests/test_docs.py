@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import re
@@ -10,6 +11,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
+from webs import tasting
 
 import malocate
 import malocate.examples
@@ -17,6 +20,7 @@ import malocate.files
 import malocate.plots
 import malocate.sklearn
 import malocate.testing
+from malocate.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -84,6 +88,70 @@ def test_a_page_on_real_data_says_what_its_code_prints(page, tmp_path, monkeypat
     assert sum(map(bool, texts)) >= 4
     assert list(tmp_path.glob("*.png")) == [tmp_path / f"{page.stem}.png"]
     assert (page.parent / f"{page.stem}.png").exists()
+
+
+@pytest.mark.parametrize("name", malocate.__all__)
+def test_a_public_name_is_in_the_reference(name):
+    thing = getattr(malocate, name)
+    text = "".join(page.read_text("utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    assert f"::: {thing.__module__}.{thing.__qualname__}\n" in text
+
+
+def documented_settings(heading: str) -> set[str]:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
+
+
+@pytest.mark.parametrize(("heading", "kind"), [("The design", "Design"), ("A segment", "Segment")])
+def test_every_setting_of_a_design_is_on_its_page(heading, kind):
+    settings = {each.name for each in dataclasses.fields(getattr(malocate, kind)) if each.init}
+    assert documented_settings(heading) == settings
+
+
+def commands(group, before: str = "malocate") -> dict[str, str]:
+    """Give the examples of all commands."""
+    found = {}
+    for name, command in group.commands.items():
+        words = f"{before} {name}"
+        if hasattr(command, "commands"):
+            found |= commands(command, words)
+        else:
+            found[words] = re.search(r"Example:\s+(malocate .*)", command.epilog)[1].strip()
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_on_its_page_with_its_example(command):
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{command}` \|.*$", text, re.MULTILINE)
+    assert row, f"docs/commands.md has no line for {command}"
+    assert f"`{COMMANDS[command]}`" in row[0].replace("\\|", "|")
+
+
+def test_every_route_of_the_api_is_on_its_page(tmp_path):
+    from malocate.server import create_app
+
+    text = (ROOT / "docs" / "http-api.md").read_text(encoding="utf-8")
+    paths = create_app(tasting(tmp_path, rounds=0), open_to_all=True).openapi()["paths"]
+    told = [(way.upper(), path) for path, ways in paths.items() for way in ways]
+    assert len(told) > 15
+    assert [each for each in told if not route_is_told(*each, text)] == []
+
+
+def route_is_told(way: str, path: str, text: str) -> bool:
+    """Whether a line tells of the path: whole, or by its last words in the table of its method."""
+    if f"`{way} {path}`" in text or f"`{path}`" in text:
+        return True
+    last = path.removeprefix("/api/v1/campaigns/{name}").strip("/")
+    said = " ".join(re.findall(rf"^\| `{way} .*$", text, re.MULTILINE))
+    if last.startswith("{"):  # such as {turn}: the schema lists what it may be
+        return all(f"`{each}`" in said or f"{way} {each}`" in said for each in ("pause", "finish"))
+    pattern = re.sub(r"\\{\w+\\}", r"[\\w.]+", re.escape(last))
+    return re.search(rf"(?:`|{way} ){pattern}`", said) is not None or not last
 
 
 def test_the_readme_has_python_to_run():

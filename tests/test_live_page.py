@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 from databases import database
-from typer.testing import CliRunner
-
-from malocate.cli import app
+from shells import output_of
 
 PAGE = (Path(__file__).parents[1] / "docs" / "live-campaign.md").read_text(encoding="utf-8")
 DESIGN = re.search(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1]
@@ -25,21 +20,6 @@ SERVER = "postgresql://survey@db.example/survey"
 def server(postgresql):
     with database(postgresql) as url:
         yield url
-
-
-def output_of(line: str) -> str:
-    """Run one line: malocate in this process, which saves its start, anything else in a shell."""
-    if not line.startswith("malocate "):
-        done = subprocess.run(["bash", "-c", line], check=True, capture_output=True, text=True)
-        return done.stdout
-    words = shlex.split(os.path.expandvars(line), comments=True)
-    out = Path(words[words.index(">") + 1]) if ">" in words else None
-    result = CliRunner().invoke(app, words[1 : words.index(">") if out else None])
-    assert result.exit_code == 0, (line, result.output)
-    if out is None:
-        return result.stdout
-    out.write_text(result.stdout, encoding="utf-8")
-    return ""
 
 
 def test_the_commands_on_the_page_run_and_print_what_it_shows(tmp_path, monkeypatch, server):

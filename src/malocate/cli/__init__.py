@@ -12,6 +12,7 @@ from malocate.cli import campaign, token
 from malocate.cli.compare import compare
 from malocate.cli.complete import complete
 from malocate.cli.demo import demo
+from malocate.cli.panels import grouped
 from malocate.cli.plan import plan
 from malocate.cli.reproduce import reproduce
 from malocate.cli.serve import serve
@@ -44,7 +45,6 @@ app = typer.Typer(
     help="Spend a survey budget where it teaches you most.",
     epilog=campaign.CODES,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
@@ -78,3 +78,4 @@ app.command(epilog="Example:  malocate reproduce 1 --runs 3 --recipe best --out 
 campaign.add_to(app)
 app.command(epilog="Example:  malocate serve tasting.db --port 8000")(serve)
 app.add_typer(token.app, name="token")
+grouped(app)

@@ -30,7 +30,7 @@ OWNER = "owner of all"
 def serve(
     where: Where = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen at.")] = 8000,
     public: Annotated[
         str | None,
         typer.Option(help="The address that people type, where a proxy is in front of it."),
