@@ -19,9 +19,11 @@ from typing import Any
 
 import accuracy
 import campaign
+import dashboard
 import matplotlib as mpl
 import observations_scale
 import pages
+import server
 import tables
 
 Row = dict[str, Any]
@@ -40,6 +42,8 @@ JOBS = (
     ("files.py",),
     ("planner.py",),
     ("real_data.py",),
+    ("server.py",),
+    ("dashboard.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told
@@ -165,6 +169,10 @@ def summarise(folder: Path) -> None:
         "## A live campaign: 32 processes, batches, a million answers",
         LIVE,
         tables.markdown(campaign.summary(tables.read(folder / "campaign.csv"))),
+        "## The server: 32 clients ask and tell over HTTP, while a planner fits",
+        tables.markdown(server.summary(tables.read(folder / "server.csv"))),
+        "## The pages, where there is much to show",
+        tables.markdown(dashboard.summary(tables.read(folder / "dashboard.csv"))),
         *pages.results(folder),
     ]
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

@@ -34,7 +34,7 @@ from malocate.problem.checks import LARGEST
 from malocate.problem.collecting import not_collecting
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
-from malocate.store import Answer, Held, Lent, Outcome, Store
+from malocate.store import Answer, Asked, Held, Lent, Outcome, Store
 from malocate.store.planning import TOO_FAR_AHEAD
 
 if TYPE_CHECKING:
@@ -156,11 +156,27 @@ class Campaign:
         idle = plan and lent.state == "open" and not lent.before and not lent.fresh
         if idle and not self._worker_is_there() and self.plan() == "planned":
             lent = self._lend(most, who, lease, segment, rows)
-        if lent.version != self._version:
-            self._refresh()
-        drawn = [*lent.before, *lent.fresh]
-        given = [ticket_of(self._design, self._secret, each) for each in drawn]
-        return on_tray(given, drawn[0].number) if rows is not None and given else given
+        given = self._tickets(lent)
+        return on_tray(given, given[0].draw) if rows is not None and given else given
+
+    def wanted(
+        self, n: int = 1, *, who: str, lease: float = LEASE, capacity: int | None = None
+    ) -> Asked:
+        """Check what somebody asks for without lending it."""
+        return Asked(checked_request(n, who, lease, capacity), who, self._clock() + lease)
+
+    def lend_each(self, wanted: Sequence[Asked]) -> list[list[Ticket]]:
+        """Lend to several at once, each as `ask` does without planning, most in one transaction."""
+        now = self._clock()
+        found = self.store.lend_each(self.id, wanted, now=now) if wanted else []
+        return [
+            self._tickets(
+                self.store.lend(self.id, each.most, each.who, now=now, until=each.until)
+                if lent is None
+                else lent
+            )
+            for each, lent in zip(wanted, found, strict=True)
+        ]
 
     def wave(self, n: int) -> Wave:
         """Say how many questions to send next to which segments; nothing is lent.
@@ -235,6 +251,14 @@ class Campaign:
     def record(self, answers: Sequence[Answer]) -> list[Outcome]:
         """Record answers that were read; say of each what became of it."""
         return self.store.tell(self.id, answers, now=self._clock()) if answers else []
+
+    def record_each(self, answers: Sequence[Answer]) -> list[Outcome]:
+        """Record answers that came one by one, most in one transaction; the order is kept."""
+        now = self._clock()
+        found = self.store.tell_each(self.id, answers, now=now) if answers else []
+        others = [each for each, outcome in zip(answers, found, strict=True) if outcome is None]
+        rest = iter(self.record(others))
+        return [next(rest) if outcome is None else outcome for outcome in found]
 
     def renew(self, ticket: str | Ticket, lease: float = LEASE) -> None:
         """Keep a ticket for `lease` more seconds from now."""
@@ -458,6 +482,12 @@ class Campaign:
         elif segment is not None:
             chosen["segments"] = places_of(self._design, segment)
         return self.store.lend(self.id, most, who, now=now, until=now + lease, **chosen)
+
+    def _tickets(self, lent: Lent) -> list[Ticket]:
+        if lent.version != self._version:
+            self._refresh()
+        drawn = [*lent.before, *lent.fresh]
+        return [ticket_of(self._design, self._secret, each) for each in drawn]
 
     def _worker_is_there(self) -> bool:
         ahead = self.store.held(self.id).worker_until - self._clock()

@@ -108,6 +108,17 @@ class Turn(BaseModel):
     why: str = Field("", max_length=2_000)
 
 
+class Matrix(BaseModel):
+    """Some rows of a completed matrix."""
+
+    segment: str
+    shape: tuple[int, int]
+    offset: int
+    rows: list[Any]
+    columns: list[Any]
+    values: list[list[float]]
+
+
 class Done(BaseModel):
     """That it was done, in words."""
 
@@ -117,9 +128,9 @@ class Done(BaseModel):
 def router(office: Office) -> APIRouter:
     """Give the routes of the API."""
     api = APIRouter(prefix="/api/v1", responses=ERRORS)
+    _asking(api, office)  # first, since routes are tried in turn and these are asked for most
     _looking(api, office)
     _looking_closely(api, office)
-    _asking(api, office)
     _owning(api, office)
     return api
 
@@ -140,7 +151,8 @@ def _looking(api: APIRouter, office: Office) -> None:
     async def report(request: Request, name: Name) -> dict[str, Any]:
         """Tell what was asked, how sure one can be, and what all of it rests on."""
         campaign, _ = await office.campaign(request, name, "viewer")
-        return (await office.desk.write(campaign.report)).to_plain()
+        await office.desk.write(campaign.store.seal, campaign.id)
+        return await office.desk.read(lambda: campaign.report().to_plain())
 
     @api.get("/campaigns/{name}/bands", tags=["look"])
     async def bands(request: Request, name: Name) -> list[dict[str, Any]]:
@@ -161,8 +173,8 @@ def _looking_closely(api: APIRouter, office: Office) -> None:
     ) -> list[dict[str, Any]]:
         """Give rounds in order: what was found before each, what it asks, and why."""
         campaign, _ = await office.campaign(request, name, "viewer")
-        rounds = await office.desk.read(campaign.store.rounds, campaign.id, after)
-        return [{"planned": at, **json.loads(body)} for _, at, body in rounds[:limit]]
+        rounds = await office.desk.read(campaign.store.rounds, campaign.id, after, limit)
+        return [{"planned": at, **json.loads(body)} for _, at, body in rounds]
 
     @api.get("/campaigns/{name}/rounds/{number}", tags=["look"])
     async def one_round(
@@ -170,22 +182,23 @@ def _looking_closely(api: APIRouter, office: Office) -> None:
     ) -> dict[str, Any]:
         """Give one round, and why it asks what it asks."""
         campaign, _ = await office.campaign(request, name, "viewer")
-        rounds = await office.desk.read(campaign.store.rounds, campaign.id, number - 1)
+        rounds = await office.desk.read(campaign.store.rounds, campaign.id, number - 1, 1)
         if not rounds or rounds[0][0] != number:
             raise NotFound(f"There is no round {number} in campaign {name!r} yet.")
         return {"planned": rounds[0][1], **json.loads(rounds[0][2])}
 
-    @api.get("/campaigns/{name}/segments/{segment}/matrix", tags=["look"])
+    @api.get("/campaigns/{name}/segments/{segment}/matrix", tags=["look"], response_model=Matrix)
     async def matrix(
         request: Request,
         name: Name,
         segment: str,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=10_000, description="Rows.")] = 100,
-    ) -> dict[str, Any]:
+    ) -> Response:
         """Give some rows of a segment's completed matrix, with labels."""
         campaign, _ = await office.campaign(request, name, "viewer")
-        return await office.desk.read(_matrix, campaign, segment, offset, limit)
+        found = await office.desk.read(_matrix, campaign, segment, offset, limit)
+        return _as_json(found)
 
     @api.get("/campaigns/{name}/audit", tags=["look"])
     async def audit(request: Request, name: Name) -> dict[str, str]:
@@ -199,31 +212,21 @@ def _looking_closely(api: APIRouter, office: Office) -> None:
         """Give completions, bands or decisions as CSV; for owners also answers and the log."""
         role: Role = "owner" if what in ("answers", "log") else "viewer"
         campaign, _ = await office.campaign(request, name, role)
-        frame = await office.desk.read(campaign.export, what)
-        return Response(frame.to_csv(index=False), media_type="text/csv; charset=utf-8")
+        text = await office.desk.read(lambda: campaign.export(what).to_csv(index=False))
+        return Response(text, media_type="text/csv; charset=utf-8")
 
 
 def _asking(api: APIRouter, office: Office) -> None:
-    @api.post("/campaigns/{name}/ask", tags=["ask"])
-    async def ask(request: Request, name: Name, wanted: Ask) -> Questions:
+    @api.post("/campaigns/{name}/ask", tags=["ask"], response_model=Questions)
+    async def ask(request: Request, name: Name, wanted: Ask) -> Response:
         """Lend questions; who asks again gets back what they have not settled."""
         campaign, _ = await office.campaign(request, name, "asker")
-        rows = None if wanted.rows is None else [_label(row) for row in wanted.rows]
-        given = await office.desk.write(
-            campaign.ask,
-            wanted.n,
-            who=wanted.who,
-            lease=wanted.lease,
-            capacity=wanted.capacity,
-            segment=wanted.segment,
-            rows=rows,
-            plan=False,
-        )
+        given = await _given(office, campaign, wanted)
         words = "" if given else (await office.desk.read(campaign.status)).words
-        return Questions(questions=[question(each) for each in given], words=words)
+        return _as_json(Questions(questions=[question(each) for each in given], words=words))
 
-    @api.post("/campaigns/{name}/tell", tags=["ask"])
-    async def tell(request: Request, name: Name, told: Tell) -> Outcomes:
+    @api.post("/campaigns/{name}/tell", tags=["ask"], response_model=Outcomes)
+    async def tell(request: Request, name: Name, told: Tell) -> Response:
         """Record answers; when this returns, they are on the disk.
 
         A single answer that contradicts the one before is a conflict (409); among several it is
@@ -234,7 +237,7 @@ def _asking(api: APIRouter, office: Office) -> None:
         outcomes = await office.desk.tell(campaign, answers)
         if outcomes in (["conflict"], ["gone"]):
             await office.desk.write(campaign.tell, told.answers[0].ticket, told.answers[0].value)
-        return Outcomes(outcomes=list(outcomes))
+        return _as_json(Outcomes(outcomes=list(outcomes)))
 
     @api.post("/campaigns/{name}/renew", tags=["ask"])
     async def renew(request: Request, name: Name, wanted: Renew) -> Done:
@@ -285,11 +288,33 @@ def _owning(api: APIRouter, office: Office) -> None:
         return Done(words=(await office.desk.read(campaign.status)).words)
 
 
+async def _given(office: Office, campaign: Campaign, wanted: Ask) -> list[Ticket]:
+    """Lend what is wanted: together with others, unless it is of one segment or of who is there."""
+    shared: dict[str, Any] = {"lease": wanted.lease, "capacity": wanted.capacity}
+    if wanted.rows is None and wanted.segment is None:
+        asked = campaign.wanted(wanted.n, who=wanted.who, **shared)
+        return await office.desk.ask(campaign, asked)
+    shared["rows"] = None if wanted.rows is None else [_label(row) for row in wanted.rows]
+    shared |= {"segment": wanted.segment, "plan": False}
+    return await office.desk.write(campaign.ask, wanted.n, who=wanted.who, **shared)
+
+
+def _as_json(found: BaseModel) -> Response:
+    """Give what has been checked already, without checking it again."""
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
 def question(ticket: Ticket) -> Question:
     """Give a ticket as the web shows it."""
-    told = ticket.to_plain()
-    told = {**told, "row": _shown(told["row"]), "column": _shown(told["column"])}
-    return Question(ticket=told.pop("id"), **{n: told[n] for n in told if n != "draw"})
+    return Question(
+        ticket=ticket.id,
+        segment=ticket.segment,
+        row=_shown(ticket.row),
+        column=_shown(ticket.column),
+        who=ticket.who,
+        deadline=ticket.deadline,
+        note=ticket.note,
+    )
 
 
 def _shown(label: Any) -> Any:
@@ -300,7 +325,7 @@ def _label(row: Label) -> Any:
     return tuple(row) if isinstance(row, list) else row
 
 
-def _matrix(campaign: Campaign, segment: str, offset: int, limit: int) -> dict[str, Any]:
+def _matrix(campaign: Campaign, segment: str, offset: int, limit: int) -> Matrix:
     """Give rows of a completed matrix."""
     import numpy as np
 
@@ -316,11 +341,11 @@ def _matrix(campaign: Campaign, segment: str, offset: int, limit: int) -> dict[s
         raise InvalidInput(f"That is more than {MOST_CELLS:,} cells; ask for fewer rows at a time.")
     labels = done.labels or (range(done.shape[0]), range(done.shape[1]))
     values = done.predict(rows[:, None], np.arange(done.shape[1])[None, :])
-    return {
-        "segment": segment,
-        "shape": list(done.shape),
-        "offset": offset,
-        "rows": [_shown(labels[0][row]) for row in rows],
-        "columns": [_shown(label) for label in labels[1]],
-        "values": values.tolist(),
-    }
+    return Matrix(
+        segment=segment,
+        shape=done.shape,
+        offset=offset,
+        rows=[_shown(labels[0][row]) for row in rows],
+        columns=[_shown(label) for label in labels[1]],
+        values=values.tolist(),
+    )

@@ -57,8 +57,8 @@ def create_app(
     app.state.office = office
     problems.install(app)
     protection.install(app, loopback_only=open_to_all, rates=rates)
-    metrics.install(app, office)
     app.include_router(api.router(office))
+    metrics.install(app, office)
     app.include_router(answering.router(office))
     app.include_router(pages.router(office, pages.Watching()))
     _health(app, office)

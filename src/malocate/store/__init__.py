@@ -2,7 +2,7 @@
 
 from malocate.store.bulk import Imported
 from malocate.store.changes import Amended, Brought, Erased, Redacted
-from malocate.store.draws import Cell, Drawn
+from malocate.store.draws import Asked, Cell, Drawn
 from malocate.store.log import Event, Seal
 from malocate.store.looking import Held, Look
 from malocate.store.planning import Planned
@@ -13,6 +13,7 @@ from malocate.store.tokens import Token, Tokens
 __all__ = [
     "Amended",
     "Answer",
+    "Asked",
     "Brought",
     "Cell",
     "Drawn",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -36,6 +36,14 @@ AT_ONCE = 500
 
 COUNTING = ("answered", "imported")
 """The states of draws whose answers count."""
+
+
+class Asked(NamedTuple):
+    """What somebody asks for: so many draws at most, until then."""
+
+    most: int
+    who: str
+    until: float
 
 
 @dataclass(frozen=True)

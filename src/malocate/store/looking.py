@@ -45,6 +45,7 @@ ROUNDS = (
     .order_by(rounds.c.number)
 )
 _first_draw = select(func.min(draws.c.id)).where(draws.c.campaign == bindparam("of"))
+SOME_ROUNDS = ROUNDS.limit(bindparam("most"))
 _next_draw = select(func.max(draws.c.id)).where(draws.c.campaign == bindparam("of"))
 
 

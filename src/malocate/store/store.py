@@ -27,10 +27,10 @@ from sqlalchemy.exc import IntegrityError
 from malocate.errors import Conflict, NotFound
 from malocate.store import changes, embedded, functions, locks, log, migrations, planning, telling
 from malocate.store import draws as drawing
-from malocate.store.draws import Drawn, Redraw
+from malocate.store.draws import Asked, Drawn, Redraw
 from malocate.store.engines import Database
 from malocate.store.log import Event, Seal
-from malocate.store.looking import BY_ID, BY_NAME, HELD, MEMORIES, ROUNDS, Held, Look
+from malocate.store.looking import BY_ID, BY_NAME, HELD, MEMORIES, ROUNDS, SOME_ROUNDS, Held, Look
 from malocate.store.planning import Planned
 from malocate.store.schema import campaigns, rounds
 from malocate.store.telling import Answer, Outcome
@@ -172,6 +172,21 @@ class Store:
                 body = _lent(who, until, fresh, redraw is not None)
                 log.append(connection, campaign, now, "lent", {**body, **(note or {})})
             return Lent(state, version, before, fresh)
+
+    def lend_each(self, campaign: int, asked: Sequence[Asked], *, now: float) -> list[Lent | None]:
+        """Lend to several askers in one transaction; None for who has some, or gets none.
+
+        `lend` knows what to do for those.
+        """
+        found = self._usual.lend_each(self.database, campaign, asked, now)
+        return [Lent("open", version, [], lent) if lent else None for version, lent in found]
+
+    def tell_each(
+        self, campaign: int, answers: Sequence[Answer], *, now: float
+    ) -> list[Outcome | None]:
+        """Record first answers in one transaction; None for any other, which `tell` understands."""
+        found: list[Outcome | None] = self._usual.tell_each(self.database, campaign, answers, now)
+        return found
 
     def tell(self, campaign: int, answers: Sequence[Answer], *, now: float) -> list[Outcome]:
         """Record answers; say of each what became of it."""
@@ -357,10 +372,16 @@ class Store:
         with self.database.reading() as connection:
             yield from log.events(connection, campaign, after)
 
-    def rounds(self, campaign: int, after: int = 0) -> list[tuple[int, float, str]]:
-        """Give the rounds begun after a number: number, time and body."""
+    def rounds(
+        self, campaign: int, after: int = 0, most: int | None = None
+    ) -> list[tuple[int, float, str]]:
+        """Give the rounds begun after a number, or so many of them: number, time and body."""
         with self.database.reading() as connection:
-            rows = connection.execute(ROUNDS, {"of": campaign, "after": after})
+            told = {"of": campaign, "after": after}
+            if most is None:
+                rows = connection.execute(ROUNDS, told)
+            else:
+                rows = connection.execute(SOME_ROUNDS, told | {"most": most})
             return [(row[0], row[1], row[2]) for row in rows]
 
     def memories(self, campaign: int) -> dict[int, bytes]:
