@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from dataclasses import fields
 
@@ -193,7 +195,21 @@ def test_short_scales_of_whole_numbers_have_buttons(limits, buttons):
     assert len(Scale.of(limits).buttons) == buttons
 
 
-@pytest.mark.parametrize("cookie", ["", "nonsense", "e30=", "eyJjYW1wYWlnbiI6MX0="])
+ODD = {"campaign": "tasting", "who": "Ada", "last": {"ticket": 1, "value": []}, "skipped": []}
+NESTED = base64.urlsafe_b64encode(b"[" * 2_000).decode()
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        "",
+        "nonsense",
+        "e30=",
+        "eyJjYW1wYWlnbiI6MX0=",
+        base64.urlsafe_b64encode(json.dumps(ODD).encode()).decode(),
+        NESTED,
+    ],
+)
 def test_a_broken_cookie_is_as_none(web, cookie):
     web.cookies.set(answering.COOKIE, cookie)
     assert "Undo" not in ask(web)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from fastapi import Request
 from fastapi.testclient import TestClient
 from surveys import PEOPLE, WINES, small_design
 
 from malocate import Campaign
 from malocate.server import create_app
 from malocate.server.access import EVERYWHERE, new_token, revoke_token
-from malocate.server.protection import BURST, HEADERS, LARGEST_BODY, Rates
+from malocate.server.protection import BURST, HEADERS, LARGEST_BODY, Rates, _refusal
 from malocate.store import Tokens
 
 BASE = "/api/v1/campaigns"
@@ -201,6 +202,18 @@ def test_a_body_that_is_no_text_is_refused(client, place):
     assert answer.json()["sentence"] == "The body cannot be read; send JSON in UTF-8."
 
 
+def test_what_nobody_foresaw_has_the_same_form_and_tells_nothing(place, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("the secret")
+
+    monkeypatch.setattr(Campaign, "status", broken)
+    with TestClient(create_app(place[0], open_to_all=True), raise_server_exceptions=False) as web:
+        answer = web.get(f"{BASE}/wines")
+    assert answer.status_code == 500
+    assert set(answer.json()) == {"status", "kind", "sentence"}
+    assert "secret" not in answer.text
+
+
 def test_unknown_paths_and_methods_have_the_same_form(client):
     for method, path in (("GET", "/nowhere"), ("DELETE", BASE)):
         assert set(client.request(method, path).json()) == {"status", "kind", "sentence"}
@@ -248,6 +261,36 @@ def test_numbers_for_monitoring_need_a_token(client, place):
     assert 'malocate_draws{campaign="wines",segment="north",state="open"}' in text
     assert 'malocate_requests_total{method="GET",status="401"} 1.0' in text
     assert "beers" not in text
+
+
+def test_one_visitor_s_numbers_are_not_shown_to_another(client, place):
+    def numbers(who):
+        return client.get("/metrics", headers={"Authorization": f"Bearer {place[1][who]}"}).text
+
+    assert 'campaign="beers"' in numbers("all")
+    assert 'campaign="beers"' not in numbers("viewer")
+
+
+def test_methods_that_nobody_knows_are_counted_together(client, place):
+    for number in range(3):
+        client.request(f"ODD{number}", "/healthz")
+    text = client.get("/metrics", headers={"Authorization": f"Bearer {place[1]['all']}"}).text
+    assert 'malocate_requests_total{method="other",status="405"} 3.0' in text
+    assert "ODD" not in text
+
+
+@pytest.mark.parametrize("size", ["9" * 5_000, "-1", "1e3", "0x10", "٣"])
+def test_a_size_that_is_none_is_refused(place, size):
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-length", size.encode())]}
+    refused = _refusal(Request(scope | {"client": None}), Rates(), loopback_only=False)
+    assert refused is not None
+    assert refused.status_code == 413
+
+
+def test_rounds_come_in_pages(as_):
+    assert [each["round"] for each in as_("viewer", "GET", "/wines/history?limit=1").json()] == [1]
+    assert as_("viewer", "GET", "/wines/history?after=1").json() == []
+    assert as_("viewer", "GET", "/wines/rounds/2").status_code == 404
 
 
 def test_where_all_is_open_no_other_site_may_send_a_change(place):

@@ -76,7 +76,7 @@ def design_of(sources: dict[str, Synthetic]) -> Design:
         rows = [f"{town} {number + 1}" for number in range(source.shape[0])]
         labels = (rows, WINES[: source.shape[1]])
         segments.append(Segment(town, labels=labels, scale=source.scale))
-    return Design(tuple(segments), budget=BUDGET, loss=Loss(weights="per_entry"), rmse=0.35)
+    return Design(tuple(segments), budget=BUDGET, loss=Loss(weights="per_entry"), rmse=1.0)
 
 
 def _answer(campaign: Campaign, sources: dict[str, Synthetic], over: threading.Event) -> None:

@@ -92,6 +92,13 @@ class Gate:
         self._tokens, self.open_to_all = tokens, open_to_all
         self._known: dict[bytes, tuple[float, Token | None]] = {}
 
+    def remembers(self, token: str | None) -> bool:
+        """Tell whether a token needs no look at the database."""
+        if self.open_to_all or not token:
+            return True
+        kept = self._known.get(digest_of(token))
+        return kept is not None and kept[0] > time.monotonic()
+
     def visitor(self, token: str | None) -> Visitor:
         """Give who has this token; refuse one that is missing, unknown or revoked."""
         if self.open_to_all:
@@ -107,7 +114,7 @@ class Gate:
     def _found(self, digest: bytes) -> Token | None:
         now = time.monotonic()
         kept = self._known.get(digest)
-        if kept is None or kept[0] < now:
+        if kept is None or kept[0] <= now:
             if len(self._known) > 10_000:
                 self._known.clear()
             kept = now + REMEMBERED, self._tokens.find(digest)

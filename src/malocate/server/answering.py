@@ -46,6 +46,12 @@ class Last:
     row: str
     column: str
 
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Last:
+        """Read it from a cookie, in which anything may stand."""
+        names = (str(told[name]) for name in ("segment", "row", "column"))
+        return cls(str(told["ticket"]), float(told["value"]), *names)
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -61,9 +67,10 @@ class Trace:
         """Read the trace of this answerer in this campaign; an empty one if there is none."""
         try:
             told = json.loads(base64.urlsafe_b64decode(request.cookies.get(COOKIE, "")))
-            last = None if told["last"] is None else Last(**told["last"])
-            found = cls(str(told["campaign"]), str(told["who"]), last, tuple(told["skipped"]))
-        except (ValueError, KeyError, TypeError):
+            last = None if told["last"] is None else Last.read(told["last"])
+            skipped = tuple(map(str, told["skipped"][-MOST_SKIPPED:]))
+            found = cls(str(told["campaign"]), str(told["who"]), last, skipped)
+        except (ValueError, KeyError, TypeError, RecursionError):
             return cls(campaign, who)
         return found if (found.campaign, found.who) == (campaign, who) else cls(campaign, who)
 

@@ -62,6 +62,8 @@ class Office:
         if token is None:  # whoever comes by a cookie, or where all is open, comes from our pages
             check_origin(request)
             token = request.cookies.get(COOKIE)
+        if self.gate.remembers(token):
+            return self.gate.visitor(token)
         return await self.desk.read(self.gate.visitor, token)
 
     @staticmethod

@@ -55,6 +55,10 @@ def install(app: FastAPI) -> None:
         place = ".".join(str(part) for part in first["loc"])
         return told(422, "InvalidInput", f"{place}: {first['msg']}.")
 
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, __: Exception) -> JSONResponse:
+        return told(500, "Error", "Something went wrong in the server; its log says more.")
+
     @app.exception_handler(HTTPException)
     async def other(_: Request, problem: HTTPException) -> JSONResponse:
         if problem.status_code == 400:  # the only one: bytes that are no text

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request, Response
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from malocate.server.access import NotAllowed
 from malocate.server.problems import told
 
-LARGEST_BODY = 4_000_000
-"""Bytes."""
+LARGEST_BODY, LONGEST_SIZE = 4_000_000, 12
+"""Bytes, and the most digits that may tell them."""
 
 PER_SECOND, BURST = 2_000.0, 4_000.0
 """Requests that one client may make a second, and at once."""
@@ -34,8 +35,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-Next = Callable[[Request], Awaitable[Response]]
-
 
 class Rates:
     """A bucket of requests for each client, filled at a steady rate."""
@@ -54,23 +53,39 @@ class Rates:
         return left >= 1
 
 
-def install(app: FastAPI, *, loopback_only: bool, rates: Rates | None = None) -> None:
-    """Check every request before it is read, and put the headers on every answer."""
-    limits = rates or Rates()
+class Guard:
+    """Checks every request before it is read, and puts the headers on every answer."""
 
-    @app.middleware("http")
-    async def guard(request: Request, go_on: Next) -> Response:
-        answer = _refusal(request, limits, loopback_only) or await go_on(request)
-        for name, value in HEADERS.items():
-            answer.headers.setdefault(name, value)
-        return answer
+    def __init__(self, app: ASGIApp, *, loopback_only: bool, rates: Rates | None = None) -> None:
+        self._app, self._loopback_only, self._rates = app, loopback_only, rates or Rates()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = _refusal(Request(scope), self._rates, self._loopback_only)
+        await (refusal or self._app)(scope, receive, protected)
+
+
+def install(app: FastAPI, *, loopback_only: bool, rates: Rates | None = None) -> None:
+    """Let the guard stand before the app."""
+    app.add_middleware(Guard, loopback_only=loopback_only, rates=rates)
 
 
 def _refusal(request: Request, limits: Rates, loopback_only: bool) -> Response | None:
     size = request.headers.get("content-length", "0")
     if "chunked" in request.headers.get("transfer-encoding", "").lower():
         return told(411, "TooLarge", "Send a Content-Length; bodies of unknown size are refused.")
-    if not size.isdecimal() or int(size) > LARGEST_BODY:
+    if not size.isdecimal() or len(size) > LONGEST_SIZE or int(size) > LARGEST_BODY:
         limit = f"a request may have {LARGEST_BODY:,} bytes"
         return told(413, "TooLarge", f"The request is too large; {limit}. Send less at a time.")
     client = request.client.host if request.client is not None else ""
