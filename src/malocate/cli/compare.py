@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from malocate.cli import columns as given
 from malocate.cli import reading
 from malocate.cli.campaign.finding import AsJson, Name, opened
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput, NotFound
+from malocate.files import Columns
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -86,7 +88,8 @@ def compare(
         raise InvalidInput("Give one of --columns A B, --rows A B, --segments A B or --every KIND.")
     told = Told(chosen[0], asked[chosen[0]], segment, column, row)
     if where is not None and (where == "-" or Path(where).suffix.lower() in FILES):
-        answers = reading.observed(reading.answers_in(where, scale), scale, uniform)
+        told_by = given.answers_from(given.file_table(where), Columns())
+        answers = reading.observed(told_by, scale, uniform)
         found = _in_file(answers, told, delta, uniform)
     else:
         with opened(where, name) as campaign, spinning("Comparing"):

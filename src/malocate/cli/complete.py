@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from malocate.cli import columns as given
 from malocate.cli import reading
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import check_picture, progress, say, spinning
 from malocate.errors import InvalidInput, MalocateError
+from malocate.files import Columns
 from malocate.problem.arrays import Floats
 
 if TYPE_CHECKING:
@@ -49,11 +51,17 @@ def complete(
     uniform: reading.Uniform = False,
     delta: reading.Delta = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
-    row: reading.RowName = None,
-    column: reading.ColumnName = None,
-    value: reading.ValueName = None,
-    segment: reading.SegmentName = None,
-    sheet: reading.Sheet = None,
+    row: given.Row = None,
+    column: given.Column = None,
+    value: given.Value = None,
+    segment: given.SegmentColumn = None,
+    reason: given.Reason = None,
+    items: given.Items = None,
+    layout: given.LayoutOption = given.LayoutName.AUTO,
+    missing: given.Missing = None,
+    decimal: given.Decimal = None,
+    sheet: given.Sheet = None,
+    encoding: given.Encoding = None,
 ) -> None:
     """Complete a table of ratings, and say how wrong the completion may be.
 
@@ -62,10 +70,11 @@ def complete(
     noise of an answer is told from the error of the completion.
     """
     _check(out, plot)
-    names = {"row": row, "column": column, "value": value, "segment": segment, "sheet": sheet}
     with spinning(f"Reading {file}"):
-        answers = reading.answers_in(file, scale, **names)
-        found = reading.observed(answers, scale, uniform)
+        table = given.file_table(file, sheet, encoding)
+    named = Columns(row, column, value, segment, reason, tuple(items or ()))
+    answers = given.answers_from(table, named, layout, missing, decimal)
+    found = reading.observed(answers, scale, uniform)
     bands = _judged(found, delta, uniform)
     if out is not None:
         _write(found, bands, out, wide)

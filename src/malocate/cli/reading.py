@@ -1,14 +1,11 @@
-"""Files of answers on the command line: the options that say what is in them."""
+"""Answers of a file on the command line: how they were drawn, and what follows for bounds."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-
-from malocate.errors import InvalidInput
 
 if TYPE_CHECKING:
     from malocate.files import Answers
@@ -19,8 +16,6 @@ UNKNOWN = (
     "time every cell had the same chance), so nothing here is proven."
 )
 """Why no band of a plain file is certified."""
-
-IN_FILE = "What the columns of the file are"
 
 Scale = Annotated[
     tuple[float, float] | None,
@@ -41,40 +36,6 @@ Uniform = Annotated[
 Delta = Annotated[
     float, typer.Option(min=0, max=1, help="The chance of error of all that is said together.")
 ]
-RowName = Annotated[
-    str | None, typer.Option("--row", help="The column of rows.", rich_help_panel=IN_FILE)
-]
-ColumnName = Annotated[
-    str | None, typer.Option("--column", help="The column of columns.", rich_help_panel=IN_FILE)
-]
-ValueName = Annotated[
-    str | None, typer.Option("--value", help="The column of answers.", rich_help_panel=IN_FILE)
-]
-SegmentName = Annotated[
-    str | None, typer.Option("--segment", help="The column of segments.", rich_help_panel=IN_FILE)
-]
-Sheet = Annotated[
-    str | None, typer.Option(help="The sheet of an Excel file.", rich_help_panel=IN_FILE)
-]
-
-
-def answers_in(
-    file: str,
-    scale: tuple[float, float] | None,
-    *,
-    row: str | None = None,
-    column: str | None = None,
-    value: str | None = None,
-    segment: str | None = None,
-    sheet: str | None = None,
-) -> Answers:
-    """Read a file of answers; what is not named is found out."""
-    from malocate.files import Columns, read_answers
-
-    if file != "-" and not Path(file).is_file():
-        raise InvalidInput(f"{file} is no file; give a .csv, .xlsx, .parquet or .sav file.")
-    named = Columns(row=row, column=column, value=value, segment=segment)
-    return read_answers(file, columns=named, scale=scale, sheet_name=sheet)
 
 
 def observed(
