@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_imports_only_point_down(capsys):
 
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == 0, capsys.readouterr().out
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contract():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    layers = [set(layer.split(" | ")) for layer in contract if layer != "__main__"]
+    drawn = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1].splitlines()
+    shown = [set(line[:35].split()) for line in drawn if line]
+    assert shown == layers
 
 
 @pytest.mark.parametrize("name", malocate.__all__)

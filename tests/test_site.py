@@ -69,7 +69,7 @@ def test_every_link_inside_the_site_leads_somewhere(site):
 @pytest.mark.slow
 def test_examples_of_docstrings_are_code_in_the_reference(site):
     text = (site / "reference" / "answers" / "index.html").read_text(encoding="utf-8")
-    assert 'class="language-pycon highlight"' in text
+    assert '<span class="gp">&gt;&gt;&gt; </span>' in text
     assert "Observations" in text
 
 

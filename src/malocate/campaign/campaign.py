@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malocate.campaign import differing, erasing, exporting, importing, tickets
 from malocate.campaign.amending import Amendment, CellsOf, Lines, prepared
 from malocate.campaign.checks import (
+    check_texts,
     checked_lease,
     checked_name,
     checked_number,
     checked_request,
     checked_text,
 )
+from malocate.campaign.opening import closed_on_error, usual_name
 from malocate.campaign.planner import Planner, Result
 from malocate.campaign.presence import Presence, places_of
-from malocate.campaign.reporting import Report, report_of
+from malocate.campaign.reporting import Report, reported
 from malocate.campaign.status import Status, status_of
-from malocate.campaign.tickets import Stub, Ticket, ticket_of
+from malocate.campaign.tickets import Stub, Ticket, id_of, not_out, ticket_of
 from malocate.campaign.trays import on_tray
 from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.campaign.waves import Wave, wave_of
@@ -96,15 +96,15 @@ class Campaign:
         text = checked_text("design", design.to_toml())
         Design.from_toml(text)  # what cannot be read back must not begin
         store = Store.open(str(url), create=True)
-        with _closed_on_error(store):
-            held = store.create(name or _usual_name(store), text, now=time.time())
+        with closed_on_error(store):
+            held = store.create(name or usual_name(store), text, now=time.time())
             return cls(store, held, **settings)
 
     @classmethod
     def open(cls, url: str | Path, name: str | None = None, **settings: Any) -> Campaign:
         """Open a campaign; its name is needed where the database holds several."""
         store = Store.open(str(url))
-        with _closed_on_error(store):
+        with closed_on_error(store):
             names = store.names()
             if name is None and len(names) != 1:
                 listed = ", ".join(names)
@@ -169,14 +169,12 @@ class Campaign:
         """Lend to several at once, each as `ask` does without planning, most in one transaction."""
         now = self._clock()
         found = self.store.lend_each(self.id, wanted, now=now) if wanted else []
-        return [
-            self._tickets(
-                self.store.lend(self.id, each.most, each.who, now=now, until=each.until)
-                if lent is None
-                else lent
-            )
-            for each, lent in zip(wanted, found, strict=True)
-        ]
+
+        def lend(each: Asked) -> Lent:
+            return self.store.lend(self.id, each.most, each.who, now=now, until=each.until)
+
+        pairs = zip(wanted, found, strict=True)
+        return [self._tickets(lend(each) if lent is None else lent) for each, lent in pairs]
 
     def wave(self, n: int) -> Wave:
         """Say how many questions to send next to which segments; nothing is lent.
@@ -223,11 +221,12 @@ class Campaign:
         (outcome,) = self.tell_many([(ticket, value)])
         if outcome == "gone":
             raise NotFound(
-                f"The question of ticket {_id(ticket)} has been erased; there is nothing to answer."
+                f"The question of ticket {id_of(ticket)} has been erased; there is nothing to "
+                "answer."
             )
         if outcome == "conflict":
             raise Conflict(
-                f"Ticket {_id(ticket)} has been answered otherwise, and now {value!r}. The first "
+                f"Ticket {id_of(ticket)} has been answered otherwise, and now {value!r}. The first "
                 "answer stands; use `correct` to change it."
             )
         return outcome
@@ -265,13 +264,13 @@ class Campaign:
         checked_lease(lease)
         stub, now = self._stub(ticket), self._clock()
         if not self.store.renew(self.id, stub.draw, stub.attempt, now=now, until=now + lease):
-            raise Conflict(_not_out(ticket, "renewed"))
+            raise Conflict(not_out(ticket, "renewed"))
 
     def release(self, ticket: str | Ticket) -> None:
         """Give a ticket back, so that somebody else can be asked."""
         stub = self._stub(ticket)
         if not self.store.release(self.id, stub.draw, stub.attempt, now=self._clock()):
-            raise Conflict(_not_out(ticket, "released"))
+            raise Conflict(not_out(ticket, "released"))
 
     def decline(self, ticket: str | Ticket, reason: str = "") -> None:
         """Record that a question was refused; it is not asked again."""
@@ -279,13 +278,13 @@ class Campaign:
         checked_text("reason", reason)
         drawn = self.store.decline(self.id, stub.draw, stub.attempt, reason=reason, now=now)
         if drawn is None or drawn.state != "refused" or drawn.attempt != stub.attempt:
-            raise Conflict(_not_out(ticket, "declined"))
+            raise Conflict(not_out(ticket, "declined"))
 
     def correct(
         self, ticket: str | Ticket, value: float, *, reason: str, who: str = ""
     ) -> float | None:
         """Change an answer, and give the one before; the change and its reason are logged."""
-        _check_texts(reason=reason, who=who)
+        check_texts(reason=reason, who=who)
         stub, answer = self._stub(ticket), self._answer(ticket, value)
         before = self.store.correct(
             self.id,
@@ -297,7 +296,8 @@ class Campaign:
             now=self._clock(),
         )
         if before is None:
-            raise Conflict(f"Ticket {_id(ticket)} has no answer that counts; `tell` gives it one.")
+            words = "has no answer that counts; `tell` gives it one."
+            raise Conflict(f"Ticket {id_of(ticket)} {words}")
         return before.value
 
     def give_up(self) -> int:
@@ -320,27 +320,14 @@ class Campaign:
 
     def report(self) -> Report:
         """Tell what was asked, how sure one can be, and what all of it rests on."""
-        return self._report(self.findings())
+        return reported(self.store, self.id, self._design, self.status(), self.findings())
 
     def report_page(self) -> str:
         """Give the report as one page of HTML that loads nothing, with charts and tables."""
-        from malocate.campaign.history import History
         from malocate.campaign.report_page import page_of
 
-        findings, history = self.findings(), History()
-        report = self._report(findings)
-        history.read(self.store, self.id, patience=None)
-        held = self.store.held(self.id)
-        return page_of(report, self._design, findings, history, held, self._clock())
-
-    def _report(self, findings: list[Finding | None]) -> Report:
-        status = self.status()
-        self.store.seal(self.id)
-        rounds = self.store.rounds(self.id, after=status.round - 1)
-        why = json.loads(rounds[0][2]).get("why", "") if rounds and status.round else ""
-        with self.store.looking(self.id) as look:
-            digest = look.digest
-        return report_of(self._design, status, findings, why, digest)
+        found, status = self.findings(), self.status()
+        return page_of(self.store, self.id, self._design, status, found, self._clock())
 
     def findings(self) -> list[Finding | None]:
         """Give what each segment's last look found: its completion and its band."""
@@ -383,7 +370,7 @@ class Campaign:
         label. They cost nothing of the budget. Only if `uniform` declares that every askable
         cell had the same chance can bands that rest on them be called certified.
         """
-        _check_texts(who=who)
+        check_texts(who=who)
         with not_collecting():
             return self.store.bring(
                 self.id,
@@ -413,7 +400,7 @@ class Campaign:
 
         Where cells or segments change, bands are called approximate from then on, and say why.
         """
-        _check_texts(why=why, who=who)
+        check_texts(why=why, who=who)
         change = Amendment(
             budget, epsilon, rmse, tuple(segments), rows or {}, columns or {}, mask or {}
         )
@@ -454,7 +441,7 @@ class Campaign:
         self._turn("finished", ("open", "paused", "done", "finished"), why, who)
 
     def _turn(self, state: str, allowed: tuple[str, ...], why: str, who: str) -> None:
-        _check_texts(why=why, who=who)
+        check_texts(why=why, who=who)
         now = self._clock()
         held = self.store.turn(self.id, state, why, now=now, who=who, allowed=allowed)
         if held.state not in allowed:
@@ -494,47 +481,18 @@ class Campaign:
         return 0 <= ahead <= TOO_FAR_AHEAD
 
     def _stub(self, ticket: str | Ticket) -> Stub:
-        return tickets.read(self._secret, _id(ticket))
+        return tickets.read(self._secret, id_of(ticket))
 
     def _answer(self, ticket: str | Ticket, value: Any) -> Answer:
         stub = self._stub(ticket)
         if stub.segment >= len(self._design.segments):
             self._refresh()
         segment = self._design.segments[stub.segment]
-        number = checked_number(value, f"The answer to ticket {_id(ticket)}")
+        number = checked_number(value, f"The answer to ticket {id_of(ticket)}")
         low, high = segment.scale or (-LARGEST, LARGEST)
         if not low <= number <= high:
             raise InvalidInput(
-                f"The answer to ticket {_id(ticket)} is {value!r}; answers of segment "
+                f"The answer to ticket {id_of(ticket)} is {value!r}; answers of segment "
                 f"{segment.name!r} go from {low:g} to {high:g}."
             )
         return Answer(stub.draw, stub.attempt, number)
-
-
-@contextmanager
-def _closed_on_error(store: Store) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        store.close()
-        raise
-
-
-def _check_texts(**texts: Any) -> None:
-    for what, text in texts.items():
-        checked_text(what, text)
-
-
-def _id(ticket: str | Ticket) -> str:
-    return ticket.id if isinstance(ticket, Ticket) else str(ticket)
-
-
-def _not_out(ticket: str | Ticket, done: str) -> str:
-    return (
-        f"Ticket {_id(ticket)} is not out any more: it was settled, or it ran out and its question "
-        f"went to somebody else. It was not {done}."
-    )
-
-
-def _usual_name(store: Store) -> str:
-    return Path(str(store.database.url.database)).stem if store.database.is_sqlite else "campaign"

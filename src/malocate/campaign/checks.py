@@ -69,3 +69,9 @@ def checked_number(value: Any, what: str) -> float:
     if not math.isfinite(number):
         raise InvalidInput(f"{what} is {value!r}; it must be finite.")
     return number + 0.0  # SQLite keeps no sign of nought
+
+
+def check_texts(**texts: Any) -> None:
+    """Refuse what no database can keep as text."""
+    for what, text in texts.items():
+        checked_text(what, text)

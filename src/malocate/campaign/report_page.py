@@ -13,23 +13,26 @@ from markupsafe import Markup
 import malocate
 from malocate.campaign.history import History
 from malocate.campaign.report_parts import LARGEST, MOST_SEGMENTS, Facts, facts_of
-from malocate.campaign.reporting import Report
+from malocate.campaign.reporting import reported
+from malocate.campaign.status import Status
 from malocate.design import Design
 from malocate.drawing.numbers import number
 from malocate.rounds import Finding
-from malocate.store import Held
+from malocate.store import Store
 
 
 def page_of(
-    report: Report,
+    store: Store,
+    campaign: int,
     design: Design,
+    status: Status,
     findings: Sequence[Finding | None],
-    history: History,
-    held: Held,
     now: float,
 ) -> str:
-    """Give a report as a page; `now` is when it is made, in seconds since 1970."""
-    return render(facts_of(report, design, findings, history, held), now)
+    """Give a campaign's report as a page; `now` is when it is made, in seconds since 1970."""
+    report, history = reported(store, campaign, design, status, findings), History()
+    history.read(store, campaign, patience=None)
+    return render(facts_of(report, design, findings, history, store.held(campaign)), now)
 
 
 def render(facts: Facts, now: float) -> str:

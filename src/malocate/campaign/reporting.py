@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from malocate.campaign.status import SegmentStatus, Status
 from malocate.design import Design
 from malocate.problem.plain import finite
 from malocate.rounds import Finding
+from malocate.store import Store
 
 LISTED = 3
 
@@ -101,14 +103,19 @@ class Report:
         return lines
 
 
-def report_of(
+def reported(
+    store: Store,
+    campaign: int,
     design: Design,
     status: Status,
     findings: Sequence[Finding | None],
-    why: str,
-    digest: str,
 ) -> Report:
-    """Put a report together."""
+    """Put a report together; the log is sealed first, so that its digest is that of all events."""
+    store.seal(campaign)
+    rounds = store.rounds(campaign, after=status.round - 1)
+    why = json.loads(rounds[0][2]).get("why", "") if rounds and status.round else ""
+    with store.looking(campaign) as look:
+        digest = look.digest
     known = [(s, f) for s, f in zip(design.segments, findings, strict=True) if f is not None]
     bands = {segment.name: str(f.band) for segment, f in known if f.band is not None}
     likings = {segment.name: _likings(finding) for segment, finding in known}

@@ -88,3 +88,16 @@ def read(secret: bytes, name: object) -> Stub:
         if hmac.compare_digest(named(secret, stub).encode(), given):
             return stub
     raise NotFound(f"There is no ticket {name!r} in this campaign; copy it as `ask` gave it.")
+
+
+def id_of(ticket: str | Ticket) -> str:
+    """Give a ticket's text."""
+    return ticket.id if isinstance(ticket, Ticket) else str(ticket)
+
+
+def not_out(ticket: str | Ticket, done: str) -> str:
+    """Say that a ticket can no longer be renewed, released or declined."""
+    return (
+        f"Ticket {id_of(ticket)} is not out any more: it was settled, or it ran out and its "
+        f"question went to somebody else. It was not {done}."
+    )

@@ -10,7 +10,7 @@ PANELS = {
     "One table, without a campaign": ("complete", "compare"),
     "Before anybody is asked": ("demo", "simulate", "plan", "reproduce"),
     "Run a campaign": (
-        "new", "ask", "tell", "wave", "correct", "decline", "release", "renew", "import", "worker",
+        "new", "ask", "tell", "correct", "decline", "release", "renew", "import", "worker",
     ),
     "Look at a campaign": ("status", "report", "export", "verify"),
     "Change or end a campaign": ("amend", "pause", "resume", "give-up", "erase", "finish"),
