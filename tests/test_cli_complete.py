@@ -95,6 +95,12 @@ def test_answers_at_one_cell_stay_together_where_nothing_is_declared(one):
         assert len(set(folds[kept.entry_numbers == cell])) == 1
 
 
+def test_rows_without_any_answer_are_said_to_be_left_out(run, quick):
+    lines = "".join(f"p{place},{1 + place % 5},{1 + place % 3},4\n" for place in range(20))
+    Path("wide.csv").write_text(f"who,a,b,c\n{lines}silent,,,\n")
+    assert "Left out, for want of any answer: 1 row." in run("complete", "wide.csv").stdout
+
+
 def test_segments_share_the_chance_of_error_and_may_be_numbers(run, two, quick):
     plain = run("complete", two, "--segment", "region", "--scale", 1, 5, "--uniform", "--json")
     first, second = json.loads(plain.stdout)["segments"]

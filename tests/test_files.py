@@ -261,3 +261,44 @@ def test_numbers_of_rows_are_numbers_and_in_order(file):
     (found,) = answers.observations().values()
     assert found.labels == ((9, 10), ("a", "b"))
     assert np.array_equal(found.values, [1, 2])
+
+
+def test_labels_without_a_name_are_those_of_the_rows(file, tmp_path):
+    answers = read_answers(file(",red,white\nAl,4,\nBo,,2\n"))
+    assert answers.layout == "wide"
+    assert set(answers.frame["row"]) == {"Al", "Bo"}
+    table = pd.DataFrame({"red": [4.0, 4.0], "white": [1.0, 2.0]}, index=["Al", "Bo"])
+    for name in (None, "taster"):
+        table.rename_axis(name).to_parquet(tmp_path / "wide.parquet")
+        kept = read_answers(tmp_path / "wide.parquet").answered
+        assert kept["row"].tolist() == ["Al", "Al", "Bo", "Bo"]
+
+
+def test_answers_are_not_taken_for_labels(file):
+    with pytest.raises(Unclear, match="which is what"):
+        read_answers(file("red,white,rosé,port\n4,3,2,1\n4,2,2,1\n5,1,1,2\n"))
+
+
+def test_a_column_is_one_thing(file):
+    path = file("who,what,stars\nAl,red,4\n")
+    with pytest.raises(InvalidInput, match="'who' is named for two things"):
+        read_answers(path, columns=Columns(row="who", column="who", value="stars"))
+
+
+def test_a_scale_must_be_one_before_answers_are_held_against_it(file):
+    with pytest.raises(InvalidInput, match="the least answer below the largest"):
+        read_answers(file("row,column,value\nAl,red,4\n"), scale=(5, 1))
+
+
+def test_workbooks_without_answers_are_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "codes.xlsx"
+    book.active.title = "codebook"
+    book.save(path)
+    with pytest.raises(InvalidInput, match="no sheet of answers"):
+        read_answers(path)
+    book.create_sheet("empty")
+    book.create_sheet("wines").append(["row", "column", "value"])
+    book.save(path)
+    with pytest.raises(InvalidInput, match=r"'empty' of .* is empty; there is 'wines', too"):
+        read_answers(path)

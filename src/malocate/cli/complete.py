@@ -18,7 +18,7 @@ from malocate.cli import reading
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import check_picture, progress, say, spinning
 from malocate.errors import InvalidInput, MalocateError
-from malocate.files import Columns
+from malocate.files import Answers, Columns
 from malocate.problem.arrays import Floats
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def complete(
         return
     say(answers.understood)
     Console().print(_table(found, bands), highlight=False)
-    for words in (*_meaning(bands, delta), *_resting(bands), *_files(out, plot)):
+    told = (*_left_out(answers, found), *_meaning(bands, delta), *_resting(bands))
+    for words in (*told, *_files(out, plot)):
         say(words)
 
 
@@ -158,6 +159,16 @@ def _table(found: Mapping[str, Observations], bands: Mapping[str, Band]) -> Tabl
         ]
         made.add_row(*([Text(name)] if any(found) else []), *cells)
     return made
+
+
+def _left_out(answers: Answers, found: Mapping[str, Observations]) -> list[str]:
+    """Say how many rows and columns of the file have no answer at all, and so no place."""
+    told = []
+    for side, name in enumerate(("row", "column")):
+        named = len(answers.frame[["segment", name]].drop_duplicates())
+        if count := named - sum(each.shape[side] for each in found.values()):
+            told.append(f"{count:,} {name}{'s' if count > 1 else ''}")
+    return [f"Left out, for want of any answer: {' and '.join(told)}."] if told else []
 
 
 def _meaning(bands: Mapping[str, Band], delta: float) -> list[str]:

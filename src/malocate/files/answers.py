@@ -17,6 +17,7 @@ from malocate.files.layout import Columns, Layout, few, understand
 from malocate.files.lines import Mistakes, no_number
 from malocate.files.reading import read_table
 from malocate.problem.arrays import Floats, Int64s
+from malocate.problem.checks import scale_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +95,7 @@ class Answers:
         """Refuse answers outside the scale, by the numbers of their lines."""
         mistakes = Mistakes()
         if scale is not None:
+            scale_of(scale)
             values = self.frame["value"].to_numpy()
             wrong = (values < scale[0]) | (values > scale[1])
             lines = self.frame["line"].to_numpy()

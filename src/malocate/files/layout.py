@@ -87,6 +87,7 @@ def understand(
     What was given is taken, then what the names say; what is left is told by what it holds.
     """
     table.need([*given.named().values(), *given.items])
+    _each_once(given)
     known = _by_name(table.names, given)
     if layout != "wide" and not given.items:
         found = _long(table, known, holds_answers if layout == "auto" else None)
@@ -100,6 +101,13 @@ def understand(
         f"{table.source} has the columns {few(table.names)}, and it cannot be told which is what; "
         "name them: row, column and value for one line per answer, or row for one line per row."
     )
+
+
+def _each_once(given: Columns) -> None:
+    """Refuse a column that was named for two things."""
+    told = [*given.named().values(), *given.items]
+    if twice := [name for name in told if told.count(name) > 1]:
+        raise InvalidInput(f"Column {twice[0]!r} is named for two things; it can be one of them.")
 
 
 def _by_name(names: list[str], given: Columns) -> Columns:
@@ -149,19 +157,28 @@ def _wide(
     sure: bool,
 ) -> Understood | None:
     """Give one line per row, if all columns beside the labels hold answers."""
-    names = [name for name in table.names if name]
+    names = [
+        name for place, name in enumerate(table.names) if name or (place == 0 and _alone(table))
+    ]
     segment = known.segment if known.segment not in given.items else None
     labels = [name for name in names if name not in (segment, *given.items)]
     row = given.row or known.row or (labels[0] if labels else None)
     if row is None:
         return None
+    told = given.row or known.row or row == ""
     items = given.items or tuple(name for name in labels if name != row)
     found = Understood("wide", Columns(row=row, segment=segment, items=items))
     if sure or given.items:
         return found if items else None
-    clear = given.row or known.row or len(items) > 2 or table.frame[row].is_unique
+    texts = len(items) > 2 and not holds_answers(row)
+    clear = told or texts or table.frame[row].is_unique
     fits = len(items) > 1 and clear and all(holds_answers(name) for name in items)
     return found if fits else None
+
+
+def _alone(table: Table) -> bool:
+    """Tell whether one column only has no name: programs leave that of row labels empty."""
+    return table.names.count("") == 1
 
 
 def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:

@@ -28,9 +28,20 @@ def read(path: str) -> Table:
     except ValueError as problem:
         raise InvalidInput(f"{path} is no Parquet file ({problem}).") from None
     kept = frame.attrs.pop(KEY, {})
+    frame = _with_labels(frame)
     frame.columns = frame.columns.map(str)
     codebook = {name: Variable.from_plain(plain) for name, plain in kept.items()}
     return Table(frame, np.arange(1, len(frame) + 1), path, "Parquet", codebook)
+
+
+def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give a frame whose row labels, where it has any but numbers in order, are a column."""
+    import pandas as pd
+
+    if isinstance(frame.index, pd.RangeIndex) and frame.index.name is None:
+        return frame
+    names = ["" if name is None else str(name) for name in frame.index.names]
+    return frame.reset_index(names=names)
 
 
 def write(frame: pd.DataFrame, path: Path, codebook: Codebook) -> None:

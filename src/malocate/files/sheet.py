@@ -40,12 +40,16 @@ def read(path: str, name: str | None) -> Table:
     finally:
         book.close()
     if not header:
-        raise InvalidInput(f"Sheet {chosen!r} of {path} is empty; its first line names columns.")
+        others = [repr(each) for each in names if each != chosen]
+        way = f"; there is {', '.join(others)}, too" if others else "; its first line names columns"
+        raise InvalidInput(f"Sheet {chosen!r} of {path} is empty{way}.")
     words = "Excel" if len(names) == 1 else f"sheet {chosen!r} of {', '.join(map(repr, names))}"
     return Table(_frame(header, rows), np.array(lines, np.int64), path, words, codes)
 
 
 def _chosen(path: str, names: Sequence[str], name: str | None) -> str:
+    if not names:
+        raise InvalidInput(f"{path} has no sheet of answers.")
     if name is None:
         return names[0]
     if name not in names:
