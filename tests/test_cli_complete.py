@@ -98,7 +98,10 @@ def test_answers_at_one_cell_stay_together_where_nothing_is_declared(one):
 def test_rows_without_any_answer_are_said_to_be_left_out(run, quick):
     lines = "".join(f"p{place},{1 + place % 5},{1 + place % 3},4\n" for place in range(20))
     Path("wide.csv").write_text(f"who,a,b,c\n{lines}silent,,,\n")
-    assert "Left out, for want of any answer: 1 row." in run("complete", "wide.csv").stdout
+    told = run("complete", "wide.csv").stdout
+    assert "Left out, for want of any answer: 1 row." in told
+    assert "judged at cells that a fit had not seen" in told
+    assert "Where no cell was asked again, both include the noise" in told
 
 
 def test_segments_share_the_chance_of_error_and_may_be_numbers(run, two, quick):
@@ -138,9 +141,9 @@ def test_a_wide_table_and_a_picture_are_written(run, two, quick):
         (["compare", "ratings.csv", "--every", "wines"], "it takes columns, rows or segments"),
         (["compare", "ratings.csv", "--columns", "red", "whit"], "is 'white' meant"),
         (["compare", "ratings.csv", "--columns", "red", "white", "--row", "1"], "go with segments"),
-        (["compare", "ratings.csv", "--segments", "a", "b"], "There is no segment 'a'"),
-        (["compare", "ratings.csv", "--every", "segments"], "There are 1 segments"),
-        (["compare", "ratings.csv", "--rows", "1", "2", "--segment", "x"], "no segment 'x'"),
+        (["compare", "ratings.csv", "--segments", "a", "b"], "no column of segments"),
+        (["compare", "ratings.csv", "--every", "segments"], "no column of segments"),
+        (["compare", "ratings.csv", "--rows", "1", "2", "--segment", "x"], "leave --segment"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(run, one, quick, arguments, words):
@@ -166,7 +169,36 @@ def test_every_two_are_compared_the_surest_first(run, one, quick):
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines() if line.startswith("│")]
     assert [line[1] for line in lines][:2] == ["red", "red"]
-    assert "3 of 3 differences are surely not zero." in result.stdout
+    assert "3 of 3 intervals leave zero out. All hold at once" in result.stdout
+    doubtful = run("compare", one, "--every", "columns", "--scale", 1, 5).stdout
+    assert "≈: approximate; together meant for certainty 0.95" in doubtful
+    assert "hold at once" not in doubtful
+
+
+def test_many_comparisons_are_labelled_as_the_weakest_of_them(run, one, quick, monkeypatch):
+    found = run("compare", one, "--every", "columns", "--scale", 1, 5, "--uniform", "--json")
+    assert {each["label"] for each in json.loads(found.stdout)} == {"certified"}
+    real = malocate.differences
+
+    def one_doubted(*arguments, **settings):
+        *sure, last = real(*arguments, **settings)
+        return [*sure, last.doubted("The last is doubtful.")]
+
+    monkeypatch.setattr(malocate, "differences", one_doubted, raising=False)
+    told = run("compare", one, "--every", "columns", "--scale", 1, 5, "--uniform").stdout
+    assert "(certified)" not in told
+    assert "The last is doubtful." in " ".join(told.split())
+
+
+def test_a_handful_of_answers_compares_nothing(run, quick):
+    cells = [(who, what) for who in "abc" for what in ("red", "white")]
+    lines = [f"{at},{who},{what},{5 - 2 * (at == 's')}\n" for at in "ns" for who, what in cells]
+    Path("few.csv").write_text("region,who,item,stars\n" + "".join(lines))
+    for question in (("--segments", "n", "s"), ("--segment", "n", "--columns", "red", "white")):
+        assert "There are too few answers" in run("compare", "few.csv", *question).stdout
+    table = run("compare", "few.csv", "--every", "segments")
+    assert table.exit_code == 0, table.output
+    assert "0 of 1 intervals leave zero out" in table.stdout
 
 
 def test_segments_of_a_file_are_compared(run, two, quick):

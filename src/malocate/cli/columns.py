@@ -61,10 +61,12 @@ def answers_from(
     missing: Sequence[str] | None = None,
     decimal: str | None = None,
     likely: Collection[str] = (),
+    way: str = "Such as: --row NAME --column NAME --value NAME",
 ) -> Answers:
     """Find the answers in a table; ask on a terminal which column is what where it is unclear.
 
-    `likely` are names of items: where a table has several as columns, it is a wide one.
+    `likely` are names of items: where a table has several as columns, it is a wide one. `way` is
+    how a column is named where nobody can be asked.
     """
     reasons = declared(missing)
     kind: Layout = layout.value
@@ -73,7 +75,7 @@ def answers_from(
         return answers_of(table, named, layout=kind, missing=reasons, decimal=decimal)
     except Unclear as problem:
         if not on_terminal():
-            raise Unclear(f"{problem} Such as: --row NAME --column NAME --value NAME") from None
+            raise Unclear(f"{problem} {way}") from None
         typer.echo(str(problem), err=True)
     return answers_of(table, asked(table), layout=kind, missing=reasons, decimal=decimal)
 

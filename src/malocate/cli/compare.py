@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +30,7 @@ FILES = {".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".sav"}
 LISTED = 20
 MOST = 100
 Pair = tuple[str, str] | None
+IN_THE_FILE = "Here that is done in the first line of the file."
 IN_A_FILE = "Where answers come from a file"
 
 
@@ -88,7 +91,7 @@ def compare(
         raise InvalidInput("Give one of --columns A B, --rows A B, --segments A B or --every KIND.")
     told = Told(chosen[0], asked[chosen[0]], segment, column, row)
     if where is not None and (where == "-" or Path(where).suffix.lower() in FILES):
-        told_by = given.answers_from(given.file_table(where), Columns())
+        told_by = given.answers_from(given.file_table(where), Columns(), way=IN_THE_FILE)
         answers = reading.observed(told_by, scale, uniform)
         found = _in_file(answers, told, delta, uniform)
     else:
@@ -144,6 +147,8 @@ def _in_file(
 
     settings: dict[str, Any] = {"delta": delta, "check_uniform": uniform}
     if told.kind == "segments":
+        if not any(answers):
+            raise InvalidInput("The file has no column of segments; compare columns or rows.")
         settings |= {"segments": told.things(list(answers))}
         settings |= told.at(_labels(next(iter(answers.values()))))
         with spinning("Comparing"):
@@ -164,6 +169,8 @@ def _labels(answers: Observations) -> tuple[Sequence[Hashable], Sequence[Hashabl
 
 def _one_of(answers: Mapping[str, Observations], name: str | None) -> str:
     names = [str(each) for each in answers]
+    if name is not None and not any(names):
+        raise NotFound("The file has no column of segments; leave --segment out.")
     if name is None and len(names) > 1:
         raise InvalidInput(f"There are several segments, {', '.join(names)}; say --segment.")
     if name is not None and name not in names:
@@ -192,17 +199,25 @@ def _show(found: Sequence[Difference], as_json: bool, every: bool) -> None:
         Console().print(_table(found), highlight=False)
         if len(found) > LISTED:
             say(f"{len(found) - LISTED:,} smaller ones are in --json.")
-        certain, label = sum(each.certain for each in found), found[0].label
-        say(f"{certain:,} of {len(found):,} differences are surely not zero.")
-        say(f"All intervals hold at once with certainty {found[0].certainty:.4g} ({label}).")
+        say(_together(found))
     else:
         say(found[0].sentence)
-    say(f"Given {found[0].given}. {found[0].reason}".strip())
+    for words in dict.fromkeys(f"Given {each.given}. {each.reason}".strip() for each in found):
+        say(words)
+
+
+def _together(found: Sequence[Difference]) -> str:
+    """Say how many differences can be told, and how all intervals are labelled: as the weakest."""
+    told = f"{sum(each.certain for each in found):,} of {len(found):,} intervals leave zero out."
+    certainty = f"certainty {found[0].certainty:.4g}"
+    if all(each.label == "certified" for each in found):
+        return f"{told} All hold at once with {certainty} (certified)."
+    return f"{told} ≈: approximate; together meant for {certainty}, and not all of it is proven."
 
 
 def _table(found: Sequence[Difference]) -> Table:
     """Give the comparisons as a table, the largest differences first."""
-    ordered = sorted(found, key=lambda each: (not each.certain, -abs(each.estimate)))
+    ordered = sorted(found, key=lambda each: (not each.certain, -abs(np.nan_to_num(each.estimate))))
     made = Table()
     for name in ("higher", "lower"):
         made.add_column(name, overflow="fold")
@@ -215,9 +230,14 @@ def _table(found: Sequence[Difference]) -> Table:
             (each.estimate, each.low, each.high) if up else (-each.estimate, -each.high, -each.low)
         )
         style = "" if each.certain else "dim"
-        cells = [Text(str(label), style=style) for label in names]
-        made.add_row(*cells, *(Text(f"{number:+.2f}", style=style) for number in size))
+        mark = "≈ " if each.label == "approximate" else ""
+        cells = [*map(str, names), *map(_signed, size[:1]), *(mark + _signed(x) for x in size[1:])]
+        made.add_row(*(Text(cell, style=style) for cell in cells))
     return made
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}" if math.isfinite(number) else "–"
 
 
 def _plain(each: Difference) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def complete(
         return
     say(answers.understood)
     Console().print(_table(found, bands), highlight=False)
-    told = (*_left_out(answers, found), *_meaning(bands, delta), *_resting(bands))
+    told = (*_left_out(answers, found), *_meaning(bands, delta, uniform), *_resting(bands))
     for words in (*told, *_files(out, plot)):
         say(words)
 
@@ -171,9 +171,12 @@ def _left_out(answers: Answers, found: Mapping[str, Observations]) -> list[str]:
     return [f"Left out, for want of any answer: {' and '.join(told)}."] if told else []
 
 
-def _meaning(bands: Mapping[str, Band], delta: float) -> list[str]:
+def _meaning(bands: Mapping[str, Band], delta: float, uniform: bool) -> list[str]:
     """Say what the figures are."""
-    words = ["RMSE: root mean squared error of the completed cells; at most: its bound."]
+    cells = "of the completed cells" if uniform else "judged at cells that a fit had not seen"
+    words = [f"RMSE: root mean squared error {cells}; at most: its bound."]
+    if not all(band.replicated for band in bands.values()):
+        words.append("Where no cell was asked again, both include the noise of an answer.")
     labels = {band.label for band in bands.values() if math.isfinite(band.upper)}
     together = "all bounds hold together" if len(bands) > 1 else "the bound holds"
     if "certified" in labels:

@@ -28,6 +28,8 @@ from malocate.problem import Observations
 from malocate.problem.arrays import Bools, Floats
 
 Scale = tuple[float, float]
+FEWEST = 10
+"""Values from which on an interval that is right in the limit of many is given at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +149,16 @@ class Contrast:
         return low, high
 
     def approximate(self, delta: float) -> tuple[float, float]:
-        """Give Student's interval: right in the limit of many values."""
-        if len(self.values) < 2:
+        """Give Student's interval: right in the limit of many values, endless with few."""
+        reach = self.reach(delta)
+        if math.isinf(reach):
             return -math.inf, math.inf
-        reach = float(student_reach(self.values, delta))
         return self.estimate - reach, self.estimate + reach
+
+    def reach(self, delta: float) -> float:
+        """Give how far Student's interval reaches to either side."""
+        few = len(self.values) < FEWEST
+        return math.inf if few else float(student_reach(self.values, delta))
 
 
 def contrast(stages: Sequence[Stage], sides: Sequence[Side]) -> Contrast:

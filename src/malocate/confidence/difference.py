@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from malocate.confidence.audit import Audit, audit
 from malocate.confidence.band import Label
@@ -281,13 +280,14 @@ def _apart(pair: Sequence[Forward], seen: Sequence[Contrast]) -> Scores:
     se = math.hypot(seen[0].se, seen[1].se)
     if not all(each.ranged for each in pair):
         delta = sum(each.delta for each in pair)
-        reach = float(stats.norm.isf(delta / 2)) * se if math.isfinite(se) else math.inf
-        return estimate, se, estimate - reach, estimate + reach
-    ends = [
+        reach = math.hypot(*(each.reach(delta) for each in seen))
+        ends = (-reach, reach) if math.isinf(reach) else (estimate - reach, estimate + reach)
+        return estimate, se, *ends
+    limits = [
         np.clip(each.certified(side.delta), *(side.observations.scale or (-math.inf, math.inf)))
         for side, each in zip(pair, seen, strict=True)
     ]
-    return estimate, se, float(ends[0][0] - ends[1][1]), float(ends[0][1] - ends[1][0])
+    return estimate, se, float(limits[0][0] - limits[1][1]), float(limits[0][1] - limits[1][0])
 
 
 def _limited(ends: tuple[float, float], scale: tuple[float, float] | None) -> tuple[float, float]:
