@@ -228,3 +228,22 @@ def test_a_server_takes_imported_answers_in_bulk(postgresql):
         assert campaign.import_answers(frame) == campaign.import_answers(frame) == len(PEOPLE)
         assert answers_of(campaign) == sorted([("south", p, "w3", 2.5) for p in PEOPLE] * 2)
         assert campaign.verify().ok
+
+
+def test_a_file_is_not_imported_twice_by_mistake(run, campaign):
+    assert run("import", "-", stdin=WIDE).exit_code == 0
+    twice = run("import", "-", stdin=WIDE)
+    assert twice.exit_code == 2
+    assert "are there already, imported before" in twice.stderr
+    assert run("import", "-", "--again", stdin=WIDE).exit_code == 0
+
+
+def test_a_wave_that_was_filled_in_is_not_replaced(run, campaign):
+    ask = ("ask", "-n", 3, "--who", "field", "--out", "wave.csv")
+    assert run(*ask).exit_code == run(*ask).exit_code == 0
+    wave = pd.read_csv("wave.csv")
+    wave.assign(value=4.0).to_csv("wave.csv", index=False)
+    refused = run(*ask)
+    assert refused.exit_code == 2
+    assert "has answers in it, which would be lost" in refused.stderr
+    assert pd.read_csv("wave.csv")["value"].tolist() == [4.0] * 3

@@ -362,7 +362,7 @@ class Campaign:
         return exporting.export(what, self.store, self.id, self._design, self.findings)
 
     def import_answers(
-        self, frame: pandas.DataFrame, *, uniform: bool = False, who: str = ""
+        self, frame: pandas.DataFrame, *, uniform: bool = False, who: str = "", again: bool = True
     ) -> int:
         """Bring answers along from before the campaign; give how many.
 
@@ -374,7 +374,7 @@ class Campaign:
         with not_collecting():
             return self.store.bring(
                 self.id,
-                lambda look: importing.prepared(look, frame, uniform, who),
+                lambda look: importing.prepared(look, frame, uniform, who, again),
                 now=self._clock(),
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -132,10 +133,17 @@ def _can_be(label: object) -> bool:
     return isinstance(label, Hashable)
 
 
-def prepared(look: Look, frame: pandas.DataFrame, uniform: bool, who: str) -> Brought:
+def prepared(
+    look: Look, frame: pandas.DataFrame, uniform: bool, who: str, again: bool = True
+) -> Brought:
     """Give the answers, caveats and events of an import."""
     design = Design.from_toml(look.held.design)
     found = read_frame(design, frame)
+    if not again and found and all(_there(look, place, own) for place, own in found.items()):
+        raise InvalidInput(
+            f"All {len(frame):,} answers are there already, imported before: taken twice, they "
+            "would pass for answers without noise. If they are further ones, set again (--again)."
+        )
     caveats = Caveats.read(look.held.caveats)
     reason = "Some answers were there before the campaign; nobody says how they were drawn."
     for place in () if uniform else found:
@@ -152,6 +160,16 @@ def prepared(look: Look, frame: pandas.DataFrame, uniform: bool, who: str) -> Br
         imported += own.imported(place, first)
         first -= len(own.rows)
     return Brought(imported, caveats.text(), events)
+
+
+def _there(look: Look, segment: int, found: Found) -> bool:
+    """Say whether all these answers are among those that were imported before."""
+    if look.next_imported == -1:
+        return False
+    kept = (each for each in look.answered(segment) if each[0] >= BEFORE)
+    before = Counter((row, col, value) for _, row, col, _, _, value in kept)
+    own = zip(found.rows.tolist(), found.cols.tolist(), found.values.tolist(), strict=True)
+    return Counter(own) <= before
 
 
 def _number(draw: int) -> int:

@@ -138,7 +138,7 @@ def _check_place(out: Path | None) -> None:
     if out is None:
         return
     if out.suffix.lower() in PICTURES:
-        check_picture(out)
+        check_picture(out, "--out")
     elif out.suffix and not out.is_dir():
         raise InvalidInput(f"--out {out} must end in .pdf, .png or .svg, or be a folder.")
     else:

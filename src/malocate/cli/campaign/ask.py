@@ -83,6 +83,8 @@ def ask(
     if quotas:
         _quotas(where, name, n, Shown(out, as_csv, as_json))
         return
+    if out is not None:
+        _keep_filled(out)
     with opened(where, name) as campaign:
         if out is not None:
             _write_wave(campaign, n, who or _login(), duration, out)
@@ -126,6 +128,23 @@ def _quotas(where: str | None, name: str | None, n: int, shown: Shown) -> None:
         write(pd.DataFrame(columns), shown.out, check_out(shown.out, None))
     if not (shown.as_json or (shown.as_csv and not shown.out)):
         say(wave.words)
+
+
+def _keep_filled(out: Path) -> None:
+    """Refuse to replace a wave in which somebody has filled in answers."""
+    from malocate.files import read_table
+
+    if not out.exists() or out.suffix.lower() == ".json":
+        return
+    try:
+        lines = read_table(out, ["ticket", "value"]).each()
+    except InvalidInput:  # no wave
+        return
+    if any(line.text("value") or line.text("reason") for line in lines):
+        raise InvalidInput(
+            f"{out} has answers in it, which would be lost; give `malocate tell --file` the file, "
+            "and the new wave another name."
+        )
 
 
 def _write_wave(campaign: Campaign, n: int, who: str, lease: float, out: Path) -> None:

@@ -59,6 +59,12 @@ def import_(
             help="Declare that every askable cell had the same chance to be asked each time.",
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Import also what has been imported before: they are further answers."
+        ),
+    ] = False,
     who: Who = "",
     as_json: AsJson = False,
     name: Name = None,
@@ -85,7 +91,7 @@ def import_(
         count = len(frame)
         if not preview:
             with spinning(f"Writing {count:,} answers"):
-                count = campaign.import_answers(frame, uniform=uniform, who=who)
+                count = campaign.import_answers(frame, uniform=uniform, who=who, again=again)
     if as_json:
         print_json(_plain(answers, 0 if preview else count, count))
     else:
