@@ -135,6 +135,7 @@ def test_a_wide_table_and_a_picture_are_written(run, two, quick):
     [
         (["complete", "none.csv"], "none.csv cannot be read: No such file"),
         (["complete", "ratings.csv", "-o", "done.doc"], "must end in .csv"),
+        (["complete", "ratings.csv", "-o", "./ratings.csv"], "is the file of answers"),
         (["complete", "ratings.csv", "--plot", "done.doc"], "--plot done.doc must end in .pdf"),
         (["complete", "ratings.csv", "--scale", "1", "4"], "is outside 1–4"),
         (["compare", "ratings.csv"], "Give one of --columns A B"),

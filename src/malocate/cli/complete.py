@@ -69,7 +69,7 @@ def complete(
     become segments) or one line per row. Cells may be answered several times: that is how the
     noise of an answer is told from the error of the completion.
     """
-    _check(out, plot)
+    _check(file, out, plot)
     with spinning(f"Reading {file}"):
         table = given.file_table(file, sheet, encoding)
     named = Columns(row, column, value, segment, reason, tuple(items or ()))
@@ -92,14 +92,16 @@ def complete(
         say(words)
 
 
-def _check(out: Path | None, plot: Path | None) -> None:
-    """Refuse files that could not be written at the end."""
+def _check(file: str, out: Path | None, plot: Path | None) -> None:
+    """Refuse files that could not be written at the end, or would take the answers' place."""
     from malocate.files.forms import form_to_write
     from malocate.files.writing import check_place
 
     if out is not None:
         form_to_write(out)
         check_place(out)
+        if out.exists() and Path(file).exists() and out.samefile(file):
+            raise InvalidInput(f"--out {out} is the file of answers; give another name.")
     if plot is not None:
         check_picture(plot, "--plot")
 
