@@ -302,3 +302,13 @@ def test_workbooks_without_answers_are_refused(tmp_path):
     book.save(path)
     with pytest.raises(InvalidInput, match=r"'empty' of .* is empty; there is 'wines', too"):
         read_answers(path)
+
+
+def test_a_truth_value_in_a_workbook_is_no_answer_and_hides_none(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "mixed.xlsx"
+    for line in (["row", "column", "value"], ["Al", "red", True], ["Bo", "red", 1]):
+        book.active.append(line)
+    book.save(path)
+    with pytest.raises(InvalidInput, match=r"^line 2: value is 'True', which is no number.$"):
+        read_answers(path)

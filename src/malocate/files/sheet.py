@@ -90,7 +90,8 @@ def _cells(sheet: Any) -> tuple[list[str], list[tuple[Any, ...]], list[int]]:
 def _fitted(cells: tuple[Any, ...], width: int, line: int) -> tuple[Any, ...]:
     if any(cell is not None and cell != "" for cell in cells[width:]):
         raise InvalidInput(f"line {line}: it has a cell without a name above it in the header.")
-    return cells[:width] + (None,) * (width - len(cells))
+    kept = tuple(str(cell) if isinstance(cell, bool) else cell for cell in cells[:width])
+    return kept + (None,) * (width - len(cells))  # a truth value is a text: it equals 1 or 0
 
 
 def _codebook(sheet: Any) -> Codebook:
