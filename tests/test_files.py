@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from malocate.errors import InvalidInput
-from malocate.files import Columns, Unclear, Variable, read_answers, read_table, write_table
+from malocate.files import Columns, Unclear, Variable, comma, read_answers, read_table, write_table
 
 LONG = pd.DataFrame(
     {
@@ -312,3 +312,46 @@ def test_a_truth_value_in_a_workbook_is_no_answer_and_hides_none(tmp_path):
     book.save(path)
     with pytest.raises(InvalidInput, match=r"^line 2: value is 'True', which is no number.$"):
         read_answers(path)
+
+
+FAST = comma._fast
+PLAIN = [
+    "who,what,stars\nAl,red,4\nBo,white,\n",
+    "who;what;stars\r\nAl;red;01\r\nAl;red;1\r\nBo;NA;nan",
+    "sep=;\nwho;what;stars\nAl;red;4,5\n;;\n ; ;\nBo;white;3\n",
+    "who\twhat\tstars\n\t\t\nAl \t réd\t4\n",
+    "who,what,stars\n,,\nAl,#1,1e400\n,red,True\n",
+]
+NOT_PLAIN = [
+    'who,what,stars\nAl,"red, dry",4\n',
+    "who,what,stars\nAl,red,4\n\nBo,red,3\n",
+    "who,what,stars\rAl,red,4\r",
+    "who,what,stars\nAl,red,4\x00\n",
+    "who,what,stars\n",
+    "who\nAl\n\nBo\n",
+]
+
+
+def _read_as(path, monkeypatch, many):
+    monkeypatch.setattr(comma, "MANY", many)
+    table = read_table(path)
+    cells = table.frame.astype(object)
+    return cells.columns.tolist(), cells.to_numpy().tolist(), table.lines.tolist(), table.words
+
+
+@pytest.mark.parametrize("text", [*PLAIN, *NOT_PLAIN])
+def test_a_long_file_is_read_as_a_short_one(tmp_path, monkeypatch, text):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    taken = []
+    monkeypatch.setattr(comma, "_fast", lambda *given: taken.append(1) or FAST(*given))
+    assert _read_as(path, monkeypatch, 0) == _read_as(path, monkeypatch, math.inf)
+    assert len(taken) == (text in PLAIN)
+
+
+def test_a_line_of_a_long_file_with_a_cell_too_many_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text("who,what,stars\nAl,red,4\nBo,red,3,2\nCy,red\n")
+    monkeypatch.setattr(comma, "MANY", 0)
+    with pytest.raises(InvalidInput, match="line 3: it has 4 cells, and the header 3"):
+        read_table(path)

@@ -34,7 +34,7 @@ from malocate.problem.checks import LARGEST
 from malocate.problem.collecting import not_collecting
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
-from malocate.store import Answer, Asked, Held, Lent, Outcome, Store
+from malocate.store import Answer, Asked, Brought, Held, Lent, Look, Outcome, Store
 from malocate.store.planning import TOO_FAR_AHEAD
 
 if TYPE_CHECKING:
@@ -371,12 +371,13 @@ class Campaign:
         cell had the same chance can bands that rest on them be called certified.
         """
         check_texts(who=who)
+
+        def prepare(look: Look) -> Brought:
+            self._read(look.held)
+            return importing.prepared(look, self._design, frame, uniform, who, again)
+
         with not_collecting():
-            return self.store.bring(
-                self.id,
-                lambda look: importing.prepared(look, frame, uniform, who, again),
-                now=self._clock(),
-            )
+            return self.store.bring(self.id, prepare, now=self._clock())
 
     def amend(
         self,

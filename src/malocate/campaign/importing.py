@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,12 +45,17 @@ class Found:
         cols, values = self.cols[start:stop].tolist(), self.values[start:stop].tolist()
         return list(zip(cols, values, strict=True))
 
-    def imported(self, segment: int, first: int) -> list[Imported]:
+    def imported(self, segment: int, first: int) -> Imported:
         """Give the answers as draws, whose ids count down from `first`."""
-        ids = range(first, first - len(self.rows), -1)
-        numbers = range(_number(first), _number(first) + len(self.rows))
-        cells = self.rows.tolist(), self.cols.tolist(), self.values.tolist()
-        return list(zip(repeat(segment, len(ids)), ids, numbers, *cells, strict=True))
+        count = len(self.rows)
+        return Imported(
+            segment=[segment] * count,
+            draw=range(first, first - count, -1),
+            number=range(_number(first), _number(first) + count),
+            row=self.rows.tolist(),
+            col=self.cols.tolist(),
+            value=self.values.tolist(),
+        )
 
 
 def read_frame(design: Design, frame: pandas.DataFrame) -> dict[int, Found]:
@@ -134,10 +138,14 @@ def _can_be(label: object) -> bool:
 
 
 def prepared(
-    look: Look, frame: pandas.DataFrame, uniform: bool, who: str, again: bool = True
+    look: Look,
+    design: Design,
+    frame: pandas.DataFrame,
+    uniform: bool,
+    who: str,
+    again: bool = True,
 ) -> Brought:
     """Give the answers, caveats and events of an import."""
-    design = Design.from_toml(look.held.design)
     found = read_frame(design, frame)
     if not again and found and all(_there(look, place, own) for place, own in found.items()):
         raise InvalidInput(
@@ -157,7 +165,7 @@ def prepared(
         for row, start, stop in own.parts():
             told = {"segment": place, "row": row, "first": first - start}
             events.append(told | {"answers": own.cells(start, stop)} | declared)
-        imported += own.imported(place, first)
+        imported.append(own.imported(place, first))
         first -= len(own.rows)
     return Brought(imported, caveats.text(), events)
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri
 
 from malocate.confidence import betting, tails
 from malocate.confidence.estimates import Estimate
@@ -183,7 +183,7 @@ class Normal(Bound):
 
     def of(self, evidence: Evidence, estimate: Estimate, delta: float) -> float:  # noqa: ARG002
         """Bound the fold average's mean squared error."""
-        return max(0.0, estimate.value + float(stats.norm.isf(delta)) * estimate.se)
+        return max(0.0, estimate.value + float(-ndtri(delta)) * estimate.se)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri
 
 from malocate.confidence.betting import lower_mean
 from malocate.problem import Observations
@@ -67,7 +67,7 @@ class Noise:
         if self.entries < 2:
             return 0.0
         error = float(self.variances.std(ddof=1)) / math.sqrt(self.entries)
-        return max(0.0, self.value - float(stats.norm.isf(delta)) * error)
+        return max(0.0, self.value - float(-ndtri(delta)) * error)
 
 
 def replicate_noise(observations: Observations, weights: Floats | None) -> Noise:

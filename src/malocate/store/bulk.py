@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -111,29 +110,42 @@ def write_answers(connection: Connection, campaign: int, now: float, given: list
     connection.exec_driver_sql(_ANSWER, written)
 
 
-Imported = tuple[int, int, int, int, int, float]
-"""An answer from before the campaign: segment, draw, its number, row, column, value."""
+class Imported(NamedTuple):
+    """Answers from before the campaign, column by column: no object for each of a million."""
 
-_IMPORTED = ("segment", "draw", "number", "row", "col", "value")
+    segment: Sequence[int]
+    draw: Sequence[int]
+    number: Sequence[int]
+    row: Sequence[int]
+    col: Sequence[int]
+    value: Sequence[float]
 
 
-def write_imported(connection: Connection, campaign: int, answers: Sequence[Imported]) -> None:
+def write_imported(connection: Connection, campaign: int, answers: Imported) -> None:
     """Write answers from before the campaign."""
-    for first in range(0, len(answers), AT_ONCE):
-        some = answers[first : first + AT_ONCE]
+    for first in range(0, len(answers.draw), AT_ONCE):
+        some = Imported._make(each[first : first + AT_ONCE] for each in answers)
         if connection.dialect.name == "postgresql":
-            rows = json.dumps([dict(zip(_IMPORTED, each, strict=True)) for each in some])
-            connection.execute(_imports, {"of": campaign, "given": rows})
-            continue
-        whole = len(some) - len(some) % IN_ONE
-        for count, part in ((IN_ONE, some[:whole]), (1, some[whole:])):
-            one = _IMPORT_ONE.format(campaign=campaign)
-            filled = [
-                tuple(chain.from_iterable(part[at : at + count]))
-                for at in range(0, len(part), count)
-            ]
-            if filled:
-                connection.exec_driver_sql(_IMPORT + ", ".join([one] * count), filled)
+            rows = zip(*some, strict=True)
+            given = json.dumps([dict(zip(Imported._fields, each, strict=True)) for each in rows])
+            connection.execute(_imports, {"of": campaign, "given": given})
+        else:
+            _import_on_file(connection, campaign, some)
+
+
+def _import_on_file(connection: Connection, campaign: int, answers: Imported) -> None:
+    """Write some answers, many in a statement, and one by one what is left over."""
+    width, count = len(answers), len(answers.draw)
+    filled: list[Any] = [None] * (width * count)
+    for place, column in enumerate(answers):
+        filled[place::width] = column
+    whole = count - count % IN_ONE
+    one = _IMPORT_ONE.format(campaign=campaign)
+    for many, start, stop in ((IN_ONE, 0, whole), (1, whole, count)):
+        parts = range(start * width, stop * width, many * width)
+        if parts:
+            given = [tuple(filled[at : at + many * width]) for at in parts]
+            connection.exec_driver_sql(_IMPORT + ", ".join([one] * many), given)
 
 
 def write_events(

@@ -36,6 +36,11 @@ class Brought:
     caveats: str
     events: Sequence[Mapping[str, Any]]
 
+    @property
+    def count(self) -> int:
+        """How many answers these are."""
+        return sum(len(each.draw) for each in self.answers)
+
 
 @dataclass(frozen=True)
 class Redacted:
@@ -145,7 +150,8 @@ def amend(connection: Connection, campaign: int, amended: Amended, now: float) -
 
 def bring(connection: Connection, campaign: int, brought: Brought, now: float) -> None:
     """Add answers that were there before the campaign."""
-    write_imported(connection, campaign, brought.answers)
+    for each in brought.answers:
+        write_imported(connection, campaign, each)
     connection.execute(_caveats, {"of": campaign, "said": brought.caveats})
     log.append(connection, campaign, now, "imported", *brought.events)
 

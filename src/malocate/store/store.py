@@ -352,7 +352,7 @@ class Store:
             brought = prepare(Look(connection, campaign))
             if brought.answers:
                 changes.bring(connection, campaign, brought, now)
-            return len(brought.answers)
+            return brought.count
 
     def erase(self, campaign: int, prepare: Callable[[Look], changes.Erased], *, now: float) -> int:
         """Remove the answers that `prepare` finds, and what the log says of them; count them."""

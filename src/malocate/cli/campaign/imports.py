@@ -137,9 +137,16 @@ def _of_segment(
     if segment.mask is not None:
         masked = segment.mask[np.maximum(rows, 0), np.maximum(cols, 0)] & (rows >= 0) & (cols >= 0)
         mistakes.add_where(masked, lines, lambda at: _masked(segment, frame.iloc[at]))
-    labels = (_own_labels(segment, side, places) for side, places in ((0, rows), (1, cols)))
-    return pd.DataFrame({"segment": segment.name, **dict(zip(SIDES, labels, strict=True)),
-                         "value": values})  # fmt: skip
+    names = pd.Index(list(cells.segments), dtype=object)
+    own = np.full(len(frame), names.get_loc(segment.name))
+    return pd.DataFrame(
+        {
+            "segment": pd.Categorical.from_codes(own, names),
+            "row": _own_labels(segment, 0, rows),
+            "column": _own_labels(segment, 1, cols),
+            "value": values,
+        }
+    )
 
 
 def _side(
@@ -161,10 +168,13 @@ def _side(
 
 
 def _own_labels(segment: Segment, side: int, places: Any) -> Any:
+    """Give labels as categories: each of them is there once, however many answers it has."""
+    import pandas as pd
+
     labels: list[Hashable] = [label_of(segment, side, at) for at in range(segment.shape[side])]
     own = np.empty(len(labels), dtype=object)
     own[:] = labels
-    return own[places]
+    return pd.Categorical.from_codes(places, pd.Index(own, dtype=object))
 
 
 def _masked(segment: Segment, line: pd.Series[Any]) -> str:
@@ -198,7 +208,7 @@ def _tell(answers: Answers, frame: pd.DataFrame, preview: bool) -> None:
         say(f"{len(frame):,} answers imported.")
         return
     counts = frame["segment"].value_counts(sort=False)
-    say("  ".join(f"{segment}: {count:,}" for segment, count in counts.items()))
+    say("  ".join(f"{segment}: {count:,}" for segment, count in counts.items() if count))
     say(frame.head(SHOWN).to_string(index=False, max_colwidth=24))
     if len(frame) > SHOWN:
         say(f"and {len(frame) - SHOWN:,} more.")
