@@ -40,10 +40,9 @@ class Found:
         for start, stop in zip(starts, [*starts[1:], len(self.rows)], strict=True):
             yield int(self.rows[start]), start, stop
 
-    def cells(self, start: int, stop: int) -> list[tuple[int, float]]:
-        """Give the columns and values of some answers."""
-        cols, values = self.cols[start:stop].tolist(), self.values[start:stop].tolist()
-        return list(zip(cols, values, strict=True))
+    def cells(self) -> list[tuple[int, float]]:
+        """Give the columns and values of the answers."""
+        return list(zip(self.cols.tolist(), self.values.tolist(), strict=True))
 
     def imported(self, segment: int, first: int) -> Imported:
         """Give the answers as draws, whose ids count down from `first`."""
@@ -162,9 +161,10 @@ def prepared(
     first = look.next_imported
     for place, answers in found.items():
         own = answers.by_row()
+        cells = own.cells()
         for row, start, stop in own.parts():
             told = {"segment": place, "row": row, "first": first - start}
-            events.append(told | {"answers": own.cells(start, stop)} | declared)
+            events.append(told | {"answers": cells[start:stop]} | declared)
         imported.append(own.imported(place, first))
         first -= len(own.rows)
     return Brought(imported, caveats.text(), events)

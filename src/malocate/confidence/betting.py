@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy.optimize import brentq
 
 from malocate.problem.arrays import Floats
 from malocate.problem.settings import check_share
@@ -222,6 +221,8 @@ def _first_step(ratios: Floats, delta: float) -> float:
 
 def _crossing(surplus: Callable[[float], float], step: float, end: float) -> float:
     """The smallest distance in (0, end] where a rising surplus is not negative; ∞ if none."""
+    from scipy.optimize import brentq
+
     inner, outer = 0.0, min(step, end)
     while surplus(outer) < 0:
         if outer >= end:

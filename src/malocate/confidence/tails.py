@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from malocate.problem.arrays import Floats
@@ -29,6 +28,8 @@ def moment_factor(count: int, kappa: float, delta: float) -> float:
     >>> moment_factor(20, 10.0, 0.05)
     inf
     """
+    from scipy.optimize import minimize_scalar
+
     check_share("delta", delta)
     if not count:
         return math.inf

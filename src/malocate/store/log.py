@@ -28,7 +28,9 @@ SEALED_AT_ONCE = 50_000
 SALT = 6
 """Bytes of chance in a body, so that it cannot be guessed from its digest."""
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
 
 
 class Event(NamedTuple):
