@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pandas as pd
 import pytest
@@ -311,15 +312,29 @@ def until(true, seconds=300):
         time.sleep(0.05)
 
 
+@contextmanager
+def working(folder, *options):
+    program = "from malocate.cli import app; app()"
+    command = [sys.executable, "-c", program, "worker", "tasting.db", "--every", "0.1", *options]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as worker:
+        try:
+            yield worker
+        finally:
+            worker.kill()  # a test that failed must not wait for it
+
+
+def test_a_worker_steps_back_for_other_programs(campaign, tmp_path):
+    with working(tmp_path) as worker:
+        until(lambda: os.getpriority(os.PRIO_PROCESS, worker.pid) >= 10)
+    assert campaign.status().state == "open"
+
+
 @pytest.mark.parametrize(("way", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_asking_leaves_planning_to_a_worker_until_it_stops(campaign, tmp_path, way, code):
-    program = "from malocate.cli import app; app()"
-    command = [sys.executable, "-c", program, "worker", "tasting.db", "--every", "0.1"]
     alive = lambda: campaign.store.held(campaign.id).worker_until > time.time()  # noqa: E731
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as worker:
+    with working(tmp_path, "--nice", "0") as worker:
         until(alive)
         until(lambda: campaign.status().round == 1)
-        assert os.getpriority(os.PRIO_PROCESS, worker.pid) >= 10
         campaign.tell_many([(t, value_of(t)) for t in campaign.ask(999, who="ann")])
         until(lambda: campaign.status().round == 2)
         worker.send_signal(way)
