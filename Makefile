@@ -6,10 +6,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 WORKERS ?= 2
 
-# One process compiles the kernels before the tests: fresh from the compiler and loaded from the
-# cache they may differ in the last bit, and tests compare decisions of several processes exactly.
-WARM = $(BIN)/python tests/crowd_warm.py
-
 .DEFAULT_GOAL := help
 .PHONY: help demo browser test test-slow lint format bench coverage docs clean
 
@@ -20,11 +16,9 @@ demo: $(READY) ## Ask five made-up towns where it teaches most; compare, save a 
 	$(BIN)/malocate demo --output demo.png
 
 test: $(READY) ## Run the tests and every example in the docstrings
-	@$(WARM)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-slow: $(READY) ## Run the tests that take long (exit status 5 means that there are none)
-	@$(WARM)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || [ $$? -eq 5 ]
 
 browser: ## Install Chromium on Debian, for the browser tests; CHROMIUM=path names another

@@ -247,7 +247,7 @@ def _exp(logarithm: float) -> float:
     return math.exp(logarithm) if logarithm < 709 else math.inf
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _log_products(values: Any, constants: Any, slopes: Any) -> Any:
     """The logarithms of Π_i (constants_l + slopes_l·values_i), for ascending values.
 

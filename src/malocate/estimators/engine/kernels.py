@@ -163,7 +163,7 @@ def pull_lines(
             pulls[begin:end] = fit[: end - begin]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _fit_line(x: Any, right: Any, index: Any, begin: int, end: int, out: Any, at: int) -> None:
     """out[at + e − begin] = x · right[index[e]], four cells at a time."""
     rank = len(x)
