@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from standings import OURS, SEGMENTS, SEVERAL, asked, standing
 
 import malocate
 from malocate import (
@@ -28,14 +29,6 @@ from malocate.strategies.choosing import affordable, choose, first_batches
 from malocate.theory import Problem, complexity
 
 NAN, INF = math.nan, math.inf
-
-
-def standing(name="north", entries=100, answers=50, batch=10, **more):
-    return Standing(name, entries, answers, **({"batch": batch, "se": 0.0} | more))
-
-
-def asked(strategy, *standings, budget=1_000.0):
-    return strategy.plan(standings, budget).answers
 
 
 # the index
@@ -199,36 +192,9 @@ def test_who_cannot_be_asked_leaves_the_maximum():
     assert not MALocate().plan([], 100)
 
 
-SEGMENTS = st.builds(
-    Standing,
-    name=st.just("a"),
-    entries=st.integers(1, 10**5),
-    answers=st.one_of(st.just(0), st.integers(0, 10**4)),
-    batch=st.integers(0, 300),
-    room=st.one_of(st.just(INF), st.integers(300, 400)),
-    short=st.integers(0, 2),
-    multiple=st.sampled_from([1, 1, 2, 3]),
-    estimate=st.floats(),
-    se=st.floats(min_value=0),
-    upper=st.floats(),
-    error=st.floats(min_value=0),
-    weight=st.floats(0.01, 100),
-    cost=st.sampled_from([0.1, 0.25, 1.0, 1.0, 1 / 3, 7.0]),
-)
-OURS = st.sampled_from(
-    [
-        MALocate(),
-        MALocate(p=1, by="upper"),
-        Uniform(),
-        Uniform("entries"),
-        Oracle(2),
-        GoodAllocation({"a": 3.0}),
-    ]
-)
-
-
-@given(st.lists(SEGMENTS, max_size=8), st.floats(0, 3_000), OURS)
-def test_every_plan_keeps_the_common_rules(standings, budget, strategy):
+@given(st.lists(SEGMENTS, max_size=8), st.floats(0, 3_000), OURS, SEVERAL)
+def test_every_plan_keeps_the_common_rules(standings, budget, strategy, several):
+    strategy = replace(strategy, parallel_segments=several)
     allocation = strategy.plan(standings, budget)
     rows = list(zip(standings, allocation.answers, strict=True))
     assert math.fsum(each.cost * n for each, n in rows) <= budget * (1 + 1e-9) + 1e-8
@@ -241,8 +207,12 @@ def test_every_plan_keeps_the_common_rules(standings, budget, strategy):
     if new:
         assert all(each.answers == 0 for each in chosen)
     elif could:
-        assert len(chosen) == 1
-        assert chosen[0].short > 0 or not any(each.short > 0 for each in could)
+        assert 1 <= len(chosen) <= several
+        short = [each for each in could if each.short > 0]
+        assert all(each.short > 0 for each in chosen) or not short
+        left = budget - math.fsum(each.cost * n for each, n in rows)
+        unasked = [each for each, n in rows if not n and each in (short or could)]
+        assert len(chosen) == several or not any(affordable(e, left - 1e-6) for e in unasked)
 
 
 @given(st.lists(SEGMENTS, min_size=1, max_size=8), st.floats(0, 1))
@@ -382,6 +352,14 @@ def test_a_good_allocation_is_made_of_plain_values():
             r"complexities\['a'\] is 0; it",
         ),
         (lambda: GoodAllocation(3), InvalidType, "complexities is 3; it must be a mapping"),
+        (lambda: MALocate(parallel_segments=0), InvalidInput, "parallel_segments is 0; it must be"),
+        (lambda: Uniform(parallel_segments=2.0), InvalidType, "parallel_segments is 2.0; it must"),
+        (lambda: Oracle(parallel_segments=True), InvalidType, "parallel_segments is True"),
+        (
+            lambda: GoodAllocation({"a": 1}, parallel_segments=-1),
+            InvalidInput,
+            "parallel_segments is -1; it must be at least 1",
+        ),
         (lambda: GoodAllocation([3]), InvalidType, r"complexities is \[3\]; it must be a mapping"),
         (lambda: GoodAllocation([("a", 1), ("a", 2)]), InvalidInput, "names a segment twice"),
     ],

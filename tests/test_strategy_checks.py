@@ -45,6 +45,32 @@ class TestGoodAllocation(StrategyChecks):
     strategy = GoodAllocation(dict(zip(NAMES, (4.0, 1.0, 2.0, 8.0), strict=True)), p=1)
 
 
+class TestMALocateOfTwoAtOnce(StrategyChecks):
+    strategy = MALocate(parallel_segments=2)
+
+
+class TestMALocateOfThreeAtOnce(StrategyChecks):
+    strategy = MALocate(p=1, by="upper", parallel_segments=3)
+
+
+class TestMALocateOfMoreAtOnceThanThereAre(StrategyChecks):
+    strategy = MALocate(p=2, parallel_segments=50)
+
+
+class TestUniformOfTwoAtOnce(StrategyChecks):
+    strategy = Uniform(parallel_segments=2)
+
+
+class TestOracleOfThreeAtOnce(StrategyChecks):
+    strategy = Oracle(parallel_segments=3)
+
+
+class TestGoodAllocationOfTwoAtOnce(StrategyChecks):
+    strategy = GoodAllocation(
+        dict(zip(NAMES, (4.0, 1.0, 2.0, 8.0), strict=True)), parallel_segments=2
+    )
+
+
 # checks that cannot fail are no checks: each bad strategy below breaks the one it is named by
 
 

@@ -32,13 +32,15 @@ class Rival(StrEnum):
     ORACLE = "oracle"
     NONE = "none"
 
-    def strategy(self) -> Strategy:
-        """Give the strategy."""
+    def strategy(self, design: Design) -> Strategy:
+        """Give the strategy, which asks as many segments at once as the design's own."""
         from malocate import Oracle, Uniform
+        from malocate.strategies.choosing import at_once
 
+        several = at_once(design.strategy)
         if self is Rival.ORACLE:
-            return Oracle()
-        return Uniform(by="entries" if self is Rival.PROPORTIONAL else "segment")
+            return Oracle(parallel_segments=several)
+        return Uniform("entries" if self is Rival.PROPORTIONAL else "segment", several)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,8 @@ def run_trial(
     name, rival = names_of(design, against)
     if against is Rival.NONE:
         return Trial({name: watched_run(design, sources, name, jobs, show)}, made, None)
-    found = compare(design, sources, against.strategy(), names=(name, rival), jobs=jobs, show=show)
+    other = against.strategy(design)
+    found = compare(design, sources, other, names=(name, rival), jobs=jobs, show=show)
     return Trial({name: found.run, rival: found.rival}, made, found)
 
 

@@ -16,6 +16,7 @@ from malocate.experiments.simulation import Sources, simulate
 from malocate.problem import Loss
 from malocate.rounds.step import MapOf
 from malocate.strategies import Allocation, Standing, Strategy, Uniform
+from malocate.strategies.choosing import at_once
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,6 +92,8 @@ def compare(
 ) -> Comparison:
     """Simulate a design, and the same one with a rival strategy, by default `Uniform`.
 
+    By default the rival asks as many segments at once as the design's own strategy.
+
     Both see the same answers in the same order. Where the rival ends with the larger loss, it
     goes on, without bands, until it is as good or has spent `most` times as much. `names` are by
     default those of the strategies. `jobs` fits run at a time.
@@ -106,7 +109,7 @@ def compare(
     >>> compare(design, sources).more > 0
     True
     """
-    rival = rival or Uniform()
+    rival = rival or Uniform(parallel_segments=at_once(design.strategy))
     names = names or names_of(design.strategy, type(rival).__name__)
     with _pool(jobs) as fits:
         run = _simulated(design, sources, names[0], fits, show)

@@ -22,6 +22,7 @@ from malocate.problem import Observations
 from malocate.problem.settings import check_count, check_positive
 from malocate.sources import Synthetic
 from malocate.strategies import GoodAllocation, Strategy, Uniform
+from malocate.strategies.choosing import at_once
 
 RUNS = 20
 """Twins by default: their range holds another of its kind in 9 of 10 cases."""
@@ -132,10 +133,11 @@ def _played(
     """Play the strategies on one set of twins."""
     places = {segment.name: place for place, segment in enumerate(design.segments)}
     curves = [Curve.of(design, place, sources[name]) for name, place in places.items()]
+    several = at_once(design.strategy)
     strategies: dict[str, Strategy] = {
         type(design.strategy).__name__: design.strategy,
-        UNIFORM: Uniform(),
-        GOOD: GoodAllocation.of(design.segments, ranks, p=design.loss.p),
+        UNIFORM: Uniform(parallel_segments=several),
+        GOOD: GoodAllocation.of(design.segments, ranks, design.loss.p, several),
     }
     paths: dict[str, Path] = {
         name: play(design, each, curves, budget=design.budget, most=cap, targets=design.targets)

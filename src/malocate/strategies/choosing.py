@@ -1,4 +1,4 @@
-"""How all our strategies choose: first batches, then floors, then the most urgent segment."""
+"""How all our strategies choose: first batches, then floors, then the most urgent segments."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from malocate.problem.loss import check_power
+from malocate.problem.settings import check_count
 from malocate.strategies.base import Allocation, Standing
 
 SLACK = 1e-9  # of an answer: costs such as 0.1 do not add up to the budget exactly
@@ -16,7 +17,10 @@ Prices = dict[int, float]
 
 
 def choose(
-    standings: Sequence[Standing], budget: float, index: Callable[[Standing], float]
+    standings: Sequence[Standing],
+    budget: float,
+    index: Callable[[Standing], float],
+    parallel_segments: int = 1,
 ) -> Allocation:
     """Allocate one round; `index` says how urgent a segment is.
 
@@ -27,13 +31,21 @@ def choose(
     3. or else the one of the highest index. One that is infinite or not a number means that
        nothing is known, and goes first. Ties go to the fewest answers, then to position.
 
+    With `parallel_segments`, up to so many get their batches at once, in that order, the last ones
+    what the budget leaves. While somebody is short of a floor, only such are asked.
+
     >>> north = Standing("north", 100, answers=40, batch=10, estimate=0.2)
     >>> south = Standing("south", 100, answers=40, batch=10, estimate=0.3)
     >>> choose([north, south], 7, lambda standing: standing.estimate).answers
     (0, 7)
+    >>> choose([north, south], 17, lambda standing: standing.estimate, parallel_segments=2).answers
+    (7, 10)
     """
     urgencies = tuple(_known(index(each)) for each in standings)
-    counts = first_batches(standings, budget) or _next_batch(standings, budget, urgencies)
+    counts = first_batches(standings, budget)
+    if not counts:
+        order = _by_need(standings, budget, urgencies)
+        counts = _next_batches(standings, budget, order, parallel_segments)
     return Allocation(tuple(counts.get(place, 0) for place in range(len(standings))), urgencies)
 
 
@@ -99,18 +111,27 @@ def _rounded(ideal: Prices, price: Prices, budget: float) -> Counts:
     return counts
 
 
-def _next_batch(standings: Sequence[Standing], budget: float, urgencies: Sequence[float]) -> Counts:
-    """Give the next batch of the one segment that needs it most; none where nobody can be asked."""
-    counts = {place: affordable(each, budget) for place, each in enumerate(standings)}
-    can = [place for place, count in counts.items() if count]
+def _by_need(standings: Sequence[Standing], budget: float, urgencies: Sequence[float]) -> list[int]:
+    """Give who may be asked, those who need it most first; where a floor is missed, such alone."""
+    can = [place for place, each in enumerate(standings) if affordable(each, budget)]
     short = [place for place in can if standings[place].short > 0]
     if short:
-        chosen = min(short, key=lambda place: (standings[place].answers, place))
-    elif can:
-        chosen = min(can, key=lambda place: (-urgencies[place], standings[place].answers, place))
-    else:
-        return {}
-    return {chosen: counts[chosen]}
+        return sorted(short, key=lambda place: (standings[place].answers, place))
+    return sorted(can, key=lambda place: (-urgencies[place], standings[place].answers, place))
+
+
+def _next_batches(
+    standings: Sequence[Standing], budget: float, order: Sequence[int], most: int
+) -> Counts:
+    """Give the batches of the first in order, `most` of them, as long as the budget pays."""
+    counts: Counts = {}
+    for place in order:
+        if len(counts) == most:
+            break
+        if count := affordable(standings[place], budget):
+            counts[place] = count
+            budget -= count * standings[place].cost
+    return counts
 
 
 def urgency(standing: Standing, error: float, p: float | None) -> float:
@@ -127,6 +148,21 @@ def urgency(standing: Standing, error: float, p: float | None) -> float:
         return math.inf
     spent = standing.cost * standing.answers
     return float(standing.weight * standing.entries * error * spent ** (-1 / power(p)))
+
+
+def check_parallel(parallel_segments: object) -> None:
+    """Refuse what is no number of segments that a round may ask at once."""
+    check_count("parallel_segments", parallel_segments)
+
+
+def at_once(strategy: object) -> int:
+    """Give how many segments a strategy's ordinary rounds ask; one where it does not say.
+
+    >>> from malocate import MALocate
+    >>> at_once(MALocate(parallel_segments=3))
+    3
+    """
+    return int(getattr(strategy, "parallel_segments", 1))
 
 
 def clipped(error: float) -> float:

@@ -11,7 +11,7 @@ from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.problem import Segment
 from malocate.problem.settings import check_positive
 from malocate.strategies.base import Allocation, Standing
-from malocate.strategies.choosing import checked_power, choose, power
+from malocate.strategies.choosing import check_parallel, checked_power, choose, power
 
 Ranks = Mapping[str, int] | Sequence[int]
 
@@ -27,7 +27,7 @@ class GoodAllocation:
 
     `complexities` are pairs of a segment's name and its complexity, or a mapping; `of` computes
     them from ranks. `p` is that of the loss; None is the design's own, and ∞ where there is no
-    design.
+    design. So many `parallel_segments` are asked in one round.
 
     >>> north, south = Segment("north", (200, 200)), Segment("south", (200, 200))
     >>> good = GoodAllocation.of([north, south], ranks={"north": 40, "south": 10})
@@ -38,14 +38,20 @@ class GoodAllocation:
 
     complexities: tuple[tuple[str, float], ...]
     p: float | None = None
+    parallel_segments: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "complexities", _pairs(self.complexities))
         object.__setattr__(self, "p", checked_power(self.p))
+        check_parallel(self.parallel_segments)
 
     @classmethod
     def of(
-        cls, segments: Iterable[Segment], ranks: Ranks, p: float | None = None
+        cls,
+        segments: Iterable[Segment],
+        ranks: Ranks,
+        p: float | None = None,
+        parallel_segments: int = 1,
     ) -> GoodAllocation:
         """Take the complexities from the segments' shapes and `ranks`, by name or in their order.
 
@@ -53,7 +59,8 @@ class GoodAllocation:
         """
         listed = list(segments)
         known = _by_name(listed, ranks)
-        return cls(tuple((each.name, _complexity(each, known[each.name])) for each in listed), p)
+        each = tuple((each.name, _complexity(each, known[each.name])) for each in listed)
+        return cls(each, p, parallel_segments)
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse segments whose complexity is not known."""
@@ -63,7 +70,9 @@ class GoodAllocation:
     def plan(self, standings: Sequence[Standing], budget: float, /) -> Allocation:
         """Allocate the next batch to the segment whose answers are least of its target."""
         known = dict(self.complexities)
-        return choose(standings, budget, lambda standing: self._index(standing, known))
+        return choose(
+            standings, budget, lambda each: self._index(each, known), self.parallel_segments
+        )
 
     def reason(self, _standing: Standing, /) -> str:
         """Give the reason in words."""

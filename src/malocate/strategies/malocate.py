@@ -11,7 +11,7 @@ from malocate.errors import InvalidInput
 from malocate.problem.checks import number
 from malocate.problem.settings import check_word
 from malocate.strategies.base import Allocation, Standing
-from malocate.strategies.choosing import checked_power, choose, clipped, urgency
+from malocate.strategies.choosing import check_parallel, checked_power, choose, clipped, urgency
 from malocate.strategies.reasons import error_in_words
 
 By = Literal["estimate", "upper"]
@@ -25,6 +25,7 @@ class MALocate:
     - `by`: B is the estimated error of a cell, at least 0, plus `confidence` standard errors,
       or the upper bound: ``by="upper"`` is the paper's rule. Bounds that are honest are wide
       while answers are few, and then ask everybody alike; so estimates are the default.
+    - `parallel_segments`: so many of the highest are asked in one round.
 
     Segments that were never asked go first, then those short of their floors.
 
@@ -39,15 +40,17 @@ class MALocate:
     p: float | None = None
     by: By = "estimate"
     confidence: float = 1.0
+    parallel_segments: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checked_power(self.p))
         check_word("by", self.by, get_args(By))
         object.__setattr__(self, "confidence", _margin(self.confidence))
+        check_parallel(self.parallel_segments)
 
     def plan(self, standings: Sequence[Standing], budget: float, /) -> Allocation:
         """Allocate the next batch to the segment of the highest index."""
-        return choose(standings, budget, self._index)
+        return choose(standings, budget, self._index, self.parallel_segments)
 
     def reason(self, standing: Standing, /) -> str:
         """Give the reason in words."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from malocate.errors import InvalidInput
 from malocate.strategies.base import Allocation, Standing
-from malocate.strategies.choosing import checked_power, choose, clipped, urgency
+from malocate.strategies.choosing import check_parallel, checked_power, choose, clipped, urgency
 from malocate.strategies.reasons import error_in_words
 
 
@@ -17,7 +17,8 @@ class Oracle:
     """Asks as `MALocate` would if it knew each completion's true error.
 
     At p = ∞ this is the paper's oracle, the segment of the largest squared Frobenius error.
-    `p` is that of the loss; None is the design's own, and ∞ where there is no design.
+    `p` is that of the loss; None is the design's own, and ∞ where there is no design. So many
+    `parallel_segments` are asked in one round.
 
     >>> north = Standing("north", 100, answers=50, batch=10, error=0.2)
     >>> south = Standing("south", 100, answers=50, batch=10, error=0.3)
@@ -26,13 +27,15 @@ class Oracle:
     """
 
     p: float | None = None
+    parallel_segments: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checked_power(self.p))
+        check_parallel(self.parallel_segments)
 
     def plan(self, standings: Sequence[Standing], budget: float, /) -> Allocation:
         """Allocate the next batch to the segment of the highest index."""
-        return choose(standings, budget, self._index)
+        return choose(standings, budget, self._index, self.parallel_segments)
 
     def reason(self, standing: Standing, /) -> str:
         """Give the reason in words."""

@@ -29,6 +29,6 @@ def find_strategy(name: str) -> Callable[..., Strategy]:
     """Give the strategy class of that name; call it with its settings.
 
     >>> find_strategy("Uniform")(by="entries")
-    Uniform(by='entries')
+    Uniform(by='entries', parallel_segments=1)
     """
     return STRATEGIES.find(name)

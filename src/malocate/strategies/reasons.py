@@ -14,7 +14,8 @@ _SHOWN = 3  # segments by name; a sentence with a thousand of them is no help
 def why(allocation: Allocation, standings: Sequence[Standing], strategy: object = None) -> str:
     """Give one sentence, in plain words, on why these segments are asked next.
 
-    A `strategy` that has a method `reason` is quoted; otherwise the sentence has its index.
+    A `strategy` that has a method `reason` is quoted; otherwise the sentence has its index. Of
+    several segments, the first three that need it most have their reasons.
 
     >>> from malocate import MALocate
     >>> north = Standing("north", 4_000, answers=1_600, batch=400, estimate=0.29, se=0.02)
@@ -29,8 +30,12 @@ def why(allocation: Allocation, standings: Sequence[Standing], strategy: object 
     if all(standing.answers == 0 for standing, _ in asked):
         names = _listed([standing.name for standing, _ in asked])
         return f"{names}: never asked before, {sum(allocation.answers):,} answers"
-    sentences = [_sentence(standing, index, strategy) for standing, index in asked]
-    return _listed(sentences, "; ")
+    first = sorted(asked, key=_need)[:_SHOWN]
+    sentences = [_sentence(standing, index, strategy) for standing, index in first]
+    told = _listed(sentences, "; ", len(asked))
+    if len(asked) == 1:
+        return told
+    return f"{len(asked):,} of {len(standings):,} segments, most urgent first: {told}"
 
 
 def error_in_words(what: str, error: float, standing: Standing, p: float | None) -> str:
@@ -56,8 +61,14 @@ def _sentence(standing: Standing, index: float, strategy: object) -> str:
     return f"{standing.name}: {reason}, after {standing.answers:,} answers"
 
 
-def _listed(parts: list[str], between: str = ", ") -> str:
-    more = len(parts) - _SHOWN
+def _need(asked: tuple[Standing, float]) -> tuple[bool, float, int]:
+    """Order who is asked as `choose` does: by their answers where floors are missed."""
+    standing, index = asked
+    return not standing.short, 0.0 if standing.short else -index, standing.answers
+
+
+def _listed(parts: list[str], between: str = ", ", count: int | None = None) -> str:
+    more = (len(parts) if count is None else count) - _SHOWN
     return between.join(parts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
