@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from malocate.problem.checks import refuse_where, whole
 BEFORE = 1 << 40
 """Draw numbers from here on are of answers that were there before anybody was asked."""
 
+_BLOCK = 1 << 20
 _HIGHEST = 2**63 - 2  # so that the number after it is one, too
 
 
@@ -72,6 +73,13 @@ class Draws:
         if self.replicated is None:
             return self.numbers
         return np.where(self.replicated >= 0, self.replicated, self.numbers)
+
+    def blocks(self) -> Iterator[tuple[slice, Int64s]]:
+        """Walk the `origins` of the answers, a bounded number at a time."""
+        for first in range(0, len(self), _BLOCK):
+            part = slice(first, min(first + _BLOCK, len(self)))
+            replicated = None if self.replicated is None else self.replicated[part]
+            yield part, Draws(self.compact[part], replicated).origins
 
     @property
     def end(self) -> int:

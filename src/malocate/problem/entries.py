@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, frozen, restore
+from malocate.problem.gathering import Pieces, by_rows
 
 _KEY_BITS = 63  # of a 64-bit integer, without its sign
 _BLOCK = 1 << 18  # answers worked on at a time, so that they stay in the cache
@@ -41,23 +42,21 @@ class Entries:
         cls, rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[int, int]
     ) -> Entries:
         """Group checked answers by entry; `Observations.entries` calls this once."""
-        row_of, col_of = np.asarray(rows, dtype=np.int32), np.asarray(cols, dtype=np.int32)
-        answers = np.asarray(values, dtype=np.float64)
-        cells, visits = np.empty(row_of.size, np.int64), np.empty(row_of.size, np.int64)
-        means, squares = np.empty(row_of.size), np.zeros(row_of.size)
-        size = 0
-        for block, places in blocks_of_cells(row_of, col_of, shape):
-            starts = group_starts(block)
-            made = slice(size, size + starts.size)
-            cells[made] = block[starts]
-            visits[made] = np.diff(starts, append=block.size)
-            means[made], scatter = _moments(answers[places], starts, visits[made])
-            if starts.size < block.size:  # zeros that are not written take no memory
-                squares[made] = scatter
-            size = made.stop
-        for column in (cells, visits, means, squares):
-            column.resize(size, refcheck=False)  # gives the unused end back
-        return cls._from_cells(shape, cells, visits, means, squares)
+        piece = (
+            np.asarray(rows, dtype=np.int32),
+            np.asarray(cols, dtype=np.int32),
+            np.asarray(values, dtype=np.float64),
+        )
+        return cls._from_cells(shape, *_grouped(*piece, shape))
+
+    @classmethod
+    def from_pieces(cls, pieces: Pieces, count: int, shape: tuple[int, int]) -> Entries:
+        """Group `count` checked answers that are walked in pieces, by bands of rows.
+
+        All answers of a cell are in one band, so that the bands do not change a bit either.
+        """
+        groups = [_grouped(*band, shape) for band in by_rows(pieces, count, shape)]
+        return cls._from_cells(shape, *_joined(groups))
 
     @classmethod
     def _from_cells(
@@ -114,6 +113,43 @@ class Entries:
         return self._from_cells(
             self.shape, self.cells[keep], self.visits[keep], self.means[keep], self.squares[keep]
         )
+
+
+Group = tuple[Int64s, Int64s, Floats, Floats]
+"""Ascending cell numbers with their visits, means and squares."""
+
+
+def _grouped(rows: Int32s, cols: Int32s, answers: Floats, shape: tuple[int, int]) -> Group:
+    cells, visits = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    means, squares = np.empty(rows.size), np.zeros(rows.size)
+    size = 0
+    for block, places in blocks_of_cells(rows, cols, shape):
+        starts = group_starts(block)
+        made = slice(size, size + starts.size)
+        cells[made] = block[starts]
+        visits[made] = np.diff(starts, append=block.size)
+        means[made], scatter = _moments(answers[places], starts, visits[made])
+        if starts.size < block.size:  # zeros that are not written take no memory
+            squares[made] = scatter
+        size = made.stop
+    if size < rows.size // 2:
+        return cells[:size].copy(), visits[:size].copy(), means[:size].copy(), squares[:size].copy()
+    for column in (cells, visits, means, squares):
+        column.resize(size, refcheck=False)  # gives the unused end back
+    return cells, visits, means, squares
+
+
+def _joined(groups: list[Group]) -> Group:
+    """Put groups of different rows together, one column after the other."""
+    if len(groups) == 1:
+        return groups[0]
+    columns = [list(column) for column in zip(*groups, strict=True)]
+    groups.clear()
+    joined = []
+    while columns:
+        joined.append(np.concatenate(columns.pop(0)))
+    cells, visits, means, squares = joined
+    return cells, visits, means, squares
 
 
 def blocks_of_cells(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from malocate.problem import checks, convert, views
+from malocate.problem import checks, convert, mapped, views
 from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, restore
 from malocate.problem.checks import Labels
 from malocate.problem.draws import Draws
 from malocate.problem.entries import Entries, number_answers
-from malocate.problem.hashing import hashed_folds
 
 if TYPE_CHECKING:
     import pandas
@@ -55,6 +56,7 @@ class Observations:
     values: Floats
     probability: Floats | None
     numbering: Draws  # `draws` and `repeats`, kept compactly
+    home: mapped.Home | None = None  # the folder that answers are read from
 
     def __init__(
         self,
@@ -176,6 +178,51 @@ class Observations:
         """
         return cls._of(**views.joined(checks.list_of(parts, Observations, "parts")))
 
+    @classmethod
+    def open(cls, folder: str | Path, *, check: bool = False) -> Observations:
+        """Open answers that `save` or `write` put into a folder, however many: they stay there.
+
+        Columns are mapped read-only, a part is gathered when it is worked on, and a pickle holds
+        the folder's place alone. With `check` every byte is compared with what was written.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> Observations([0, 1], [1, 1], [4.0, 5.0], shape=(2, 2)).save(f"{folder}/ratings")
+        >>> Observations.open(f"{folder}/ratings", check=True)
+        Observations(2×2, 2 answers on 2 entries)
+        """
+        return cls._of(**mapped.opened(folder, check=check))
+
+    @classmethod
+    def write(
+        cls,
+        folder: str | Path,
+        blocks: Iterable[tuple[ArrayLike, ArrayLike, ArrayLike]],
+        *,
+        shape: tuple[int, int],
+        scale: tuple[float, float] | None = None,
+        labels: tuple[Iterable[Hashable], Iterable[Hashable]] | None = None,
+        mask: ArrayLike | None = None,
+    ) -> Observations:
+        """Write more answers than memory holds to a folder, and open it.
+
+        `blocks` gives (rows, cols, values) of some answers at a time, checked like those of the
+        constructor; draws are numbered through. The folder is there with all or not at all.
+
+        >>> import tempfile
+        >>> days = (([day], [0], [4.0 + day]) for day in range(2))
+        >>> kept = Observations.write(f"{tempfile.mkdtemp()}/days", days, shape=(2, 1))
+        >>> kept.values.tolist()
+        [4.0, 5.0]
+        """
+        frame = {"shape": shape, "scale": scale, "labels": labels, "mask": mask}
+        mapped.write(cls, folder, blocks, frame)
+        return cls.open(folder)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the answers to a new folder, from which `open` maps them; see there."""
+        mapped.save(self, folder)
+
     @property
     def draws(self) -> Int64s:
         """The draw number of each answer."""
@@ -189,6 +236,8 @@ class Observations:
     @cached_property
     def entries(self) -> Entries:
         """The distinct cells seen, with visits, mean and scatter; computed once."""
+        if self.home is not None:
+            return Entries.from_pieces(self.home.pieces, len(self), self.shape)
         return Entries.from_answers(self.rows, self.cols, self.values, self.shape)
 
     @property
@@ -274,7 +323,7 @@ class Observations:
         >>> answers.fold_numbers(2, salt="a survey").tolist()
         [1, 1, 1, 0, 0, 1]
         """
-        return hashed_folds(self.numbering.origins, count, salt, segment, share=share)
+        return views.fold_numbers(self, count, (salt, segment), share, np.dtype(np.int64))
 
     def folds(
         self, count: int, *, salt: int | str = 0, segment: str = "", share: float | None = None
@@ -285,7 +334,8 @@ class Observations:
         >>> [len(judge) for train, judge in answers.folds(2, salt="a survey")]
         [2, 4]
         """
-        numbers = self.fold_numbers(count, salt=salt, segment=segment, share=share)
+        least = np.min_scalar_type(-checks.integer(count, "count"))
+        numbers = views.fold_numbers(self, count, (salt, segment), share, least)
         for fold in range(count):
             yield self.take(numbers != fold), self.take(numbers == fold)
 
@@ -301,7 +351,7 @@ class Observations:
         return convert.write_frame(self)
 
     def __len__(self) -> int:
-        return self.values.size
+        return self.values.size if self.home is None else self.home.count
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Observations):
@@ -319,8 +369,16 @@ class Observations:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Observations are immutable; {name} cannot be deleted.")
 
+    if not TYPE_CHECKING:  # or every misspelt name would pass for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Gather what a part of a folder has not read yet."""
+            return mapped.gathered(self, name)
+
     def __getstate__(self) -> dict[str, Any]:
+        if self.home is not None:
+            return {"home": self.home}
         return {name: value for name, value in self.__dict__.items() if name != "entries"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        restore(self, state)
+        restore(self, state["home"].state() if "home" in state else state)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from malocate.errors import InvalidInput
 from malocate.problem import checks, draws
 from malocate.problem.arrays import Floats, Index, frozen
+from malocate.problem.hashing import hashed_folds
 
 if TYPE_CHECKING:
     from malocate.problem.observations import Observations
@@ -52,10 +53,28 @@ def _distinct_places(array: NDArray[Any], length: int) -> None:
 def taken(observations: Observations, index: Index) -> dict[str, Any]:
     """Give the state of the answers at `index`."""
     state: dict[str, Any] = {name: getattr(observations, name) for name in FRAME}
+    home = observations.home.take(index) if observations.home is not None else None
+    if home is not None:
+        return home.state(state)
     for name in COLUMNS:
         column = getattr(observations, name)
         state[name] = None if column is None else frozen(column[index])
     return state | {"numbering": observations.numbering.take(index)}
+
+
+def fold_numbers(
+    observations: Observations,
+    count: int,
+    key: tuple[int | str, ...],
+    share: float | None,
+    kind: np.dtype[Any],
+) -> NDArray[Any]:
+    """Give the fold of each answer as integers of a kind, computed block by block."""
+    hashed_folds(np.empty(0, np.int64), count, *key, share=share)  # refuses what it must
+    numbers = np.empty(len(observations), kind)
+    for part, origins in observations.numbering.blocks():
+        numbers[part] = hashed_folds(origins, count, *key, share=share)
+    return numbers
 
 
 def joined(parts: Sequence[Observations]) -> dict[str, Any]:
