@@ -40,9 +40,10 @@ class Draw:
     def tell(self, attempt: int, value: float, now: float) -> str:
         if self.state != "answered":
             in_time = self.is_out(attempt) and now <= self.deadline
+            refused = self.state == "refused" and self.attempt == attempt
             self.state, self.value, self.told_on = "answered", value, attempt
-            self.deadline, self.late = None, not in_time
-            return "answered" if in_time else "late"
+            self.deadline, self.late = None, not (in_time or refused)
+            return "reversed" if refused else "answered" if in_time else "late"
         if self.told_on == attempt:
             return "same" if self.value == value else "conflict"
         if attempt not in self.extras:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from stand_ins import Fixed, Memoriser, asked
@@ -291,6 +293,25 @@ def test_unknown_segments_and_masked_columns_are_refused():
     bare = Observations([], [], [], shape=(30, 5), mask=mask)
     with pytest.raises(InvalidInput, match="column 0 has no cell that can be asked"):
         difference(Memoriser(), bare, columns=(0, 1))
+
+
+def test_equal_answers_show_no_error_and_give_no_interval():
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(20, size=400), rng.integers(2, size=400)
+    seen = partial(Observations, rows, cols, shape=(20, 2))
+    for levels in ((3.0, 3.0), (4.0, 2.0), (4.0, rng.normal(2, 1, 400))):
+        values = np.where(cols == 0, *levels)
+        found = difference(SoftImpute(1.0), seen(values), columns=(0, 1))
+        assert (found.low, found.high, found.certain) == (-np.inf, np.inf, False)
+        assert "how surely cannot be told, since they were all equal." in found.sentence
+        assert "scale" in found.reason
+    ranged = seen(np.where(cols == 0, 4.0, 2.0), scale=(1, 5))
+    proven = difference(SoftImpute(1.0), ranged, columns=(0, 1))
+    assert proven.label == "certified"
+    assert 0 < proven.low < 2 < proven.high
+    own = {"n": seen(np.full(400, 3.0)), "s": seen(rng.normal(2, 1, 400))}
+    between = difference(SoftImpute(1.0), own, segments=("n", "s"))
+    assert (between.low, between.certain) == (-np.inf, False)
 
 
 def test_no_answers_tell_nothing():

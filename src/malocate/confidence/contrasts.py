@@ -120,6 +120,8 @@ class Contrast:
     """A difference of means of sides, or a mean, as seen by stages of answers."""
 
     parts: list[Part]
+    alike: bool = False
+    """Whether the answers of some side were all equal: then they tell nothing of their error."""
 
     @cached_property
     def values(self) -> Floats:
@@ -149,7 +151,7 @@ class Contrast:
         return low, high
 
     def approximate(self, delta: float) -> tuple[float, float]:
-        """Give Student's interval: right in the limit of many values, endless with few."""
+        """Give Student's interval: right in the limit of many; endless with few or equal ones."""
         reach = self.reach(delta)
         if math.isinf(reach):
             return -math.inf, math.inf
@@ -157,8 +159,8 @@ class Contrast:
 
     def reach(self, delta: float) -> float:
         """Give how far Student's interval reaches to either side."""
-        few = len(self.values) < FEWEST
-        return math.inf if few else float(student_reach(self.values, delta))
+        untold = len(self.values) < FEWEST or self.alike
+        return math.inf if untold else float(student_reach(self.values, delta))
 
 
 def contrast(stages: Sequence[Stage], sides: Sequence[Side]) -> Contrast:
@@ -176,7 +178,13 @@ def contrast(stages: Sequence[Stage], sides: Sequence[Side]) -> Contrast:
         chosen = guesses[int(np.argmin(errors))]  # the plain mean at first, and at a tie
         parts.append(_part(chosen, sides, weights, answers, usual))
         errors += [sum(float(m @ m) for m in guess.misses(answers)) for guess in guesses]
-    return Contrast(parts)
+    return Contrast(parts, any(map(_alike, zip(*told, strict=True))))
+
+
+def _alike(answers: Sequence[Observations]) -> bool:
+    """Tell whether all answers, those of each stage, are the same number."""
+    values = np.concatenate([each.values for each in answers])
+    return len(values) > 0 and bool(np.ptp(values) == 0)
 
 
 def _levels(stage: Stage, sides: Sequence[Side], told: Sequence[Observations]) -> Guess:

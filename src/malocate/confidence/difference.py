@@ -28,6 +28,11 @@ from malocate.problem.checks import a
 Kind = Literal["column", "row", "segment"]
 Things = Sequence[Hashable]
 AXES: dict[str, int] = {"row": 0, "column": 1}
+ALIKE = (
+    "All answers on one side were equal, so that they show no error to estimate; with a declared "
+    "scale a bound can be proven all the same."
+)
+"""Why there is no interval by what answers differ."""
 TENTHS = (1, 1, 2, 3, 3)
 """The answers of each stage; those of the first only train."""
 
@@ -72,6 +77,9 @@ class Difference:
     def sentence(self) -> str:
         """Say who is rated higher, by how much and with which label, or that nobody can tell."""
         where = f"{self.where}: " if self.where else ""
+        if math.isinf(self.low) and ALIKE in self.reason:
+            apart = f"By its answers {self.one} is {self.estimate:+.2f} against {self.two}"
+            return f"{where}{apart}; how surely cannot be told, since they were all equal."
         if math.isinf(self.low) or math.isnan(self.estimate):
             return f"{where}There are too few answers to compare {self.one} with {self.two}."
         higher, lower = (self.one, self.two) if self.estimate >= 0 else (self.two, self.one)
@@ -238,10 +246,8 @@ def within(
         seen = contrast(held.stages, sides)
         ends = seen.certified(delta) if held.ranged else seen.approximate(delta)
         scores = seen.estimate, seen.se, *_limited(ends, held.observations.scale)
-        used = len(seen.values)
-        found.append(
-            _told(kind, (one, two), held.name, scores, [held], used, held.delta, certainty)
-        )
+        told = _told(kind, (one, two), held.name, scores, [held], [seen], held.delta, certainty)
+        found.append(told)
     return found
 
 
@@ -263,10 +269,9 @@ def between(
     for pair in combinations(held, 2):
         contrasts = [seen[each.name] for each in pair]
         scores = _apart(pair, contrasts)
-        used = sum(len(each.values) for each in contrasts)
         delta = sum(each.delta for each in pair)
         names = pair[0].name, pair[1].name
-        found.append(_told("segment", names, line, scores, pair, used, delta, certainty))
+        found.append(_told("segment", names, line, scores, pair, contrasts, delta, certainty))
     return found
 
 
@@ -304,7 +309,7 @@ def _told(
     where: str,
     scores: Scores,
     held: Sequence[Forward],
-    used: int,
+    seen: Sequence[Contrast],
     delta: float,
     certainty: float,
 ) -> Difference:
@@ -319,12 +324,15 @@ def _told(
     given = [draws + ("" if audited else " (not audited)")]
     given += ["answers on the declared scale"] if ranged else ["many answers"]
     given += ["a comparison that was not chosen by its answers"]
+    reasons = [*filter(None, {each.reason for each in held}), *sorted(warnings)]
+    if not ranged and any(each.alike for each in seen):
+        reasons.append(ALIKE)
     return Difference(
         kind, *things, where, *scores,
         label="certified" if ranged and not warnings else "approximate",
         given=", ".join(given),
-        reason=" ".join([*filter(None, {each.reason for each in held}), *sorted(warnings)]),
-        answers=used,
+        reason=" ".join(reasons),
+        answers=sum(len(each.values) for each in seen),
         delta=delta,
         certainty=certainty,
     )  # fmt: skip

@@ -57,6 +57,7 @@ class Phrases:
 
     def note(self, word: str) -> str:
         """Give what is said after an answer; nothing for a word that is not ours."""
+        word = "answered" if word == "reversed" else word
         known = ("answered", "same", "late", "extra", "skipped", "gone", "refused", "changed")
         return str(getattr(self, word)) if word in known else ""
 

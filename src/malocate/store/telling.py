@@ -12,9 +12,10 @@ from malocate.store import log
 from malocate.store.bulk import Given, Standing, standings, write_answers
 from malocate.store.draws import keep_extra
 
-Outcome = Literal["answered", "late", "same", "extra", "conflict", "gone"]
-"""`extra`: the draw had been answered on another ticket, so this answer is kept and not counted;
-`gone`: the draw was erased, or there is none."""
+Outcome = Literal["answered", "late", "reversed", "same", "extra", "conflict", "gone"]
+"""`reversed`: the ticket had been refused, and is answered after all; `extra`: the draw had been
+answered on another ticket, so this answer is kept and not counted; `gone`: the draw was erased, or
+there is none."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def tell(
         before = first.get(answer.draw)
         outcome = _outcome(connection, campaign, answer, drawn, before, now)
         outcomes.append(outcome)
-        if outcome in ("answered", "late"):
+        if outcome in COUNTED:
             late = outcome == "late"
             first[answer.draw] = Given(answer.draw, answer.attempt, answer.value, late)
         if drawn is not None and (kind := _KINDS.get(outcome)) is not None:
@@ -51,7 +52,9 @@ def tell(
     return outcomes
 
 
-_KINDS = {"answered": "told", "late": "told", "extra": "extra", "conflict": "conflict"}
+COUNTED = ("answered", "late", "reversed")
+"""What becomes of an answer that counts."""
+_KINDS = dict.fromkeys(COUNTED, "told") | {"extra": "extra", "conflict": "conflict"}
 
 
 def _outcome(
@@ -66,9 +69,7 @@ def _outcome(
     if drawn is None or drawn.state == "erased" or not 0 < answer.attempt <= drawn.attempt:
         return "gone"
     if first is None and drawn.state != "answered":
-        out = drawn.state == "lent" and drawn.attempt == answer.attempt
-        in_time = out and drawn.deadline is not None and now <= drawn.deadline
-        return "answered" if in_time else "late"
+        return _first(answer, drawn, now)
     ticket, value = (
         (drawn.told_attempt, drawn.value) if first is None else (first.attempt, first.value)
     )
@@ -78,6 +79,16 @@ def _outcome(
     if before is None:
         return "extra"
     return "same" if before == answer.value else "conflict"
+
+
+def _first(answer: Answer, drawn: Standing, now: float) -> Outcome:
+    """Say what becomes of the first answer to a draw: whenever it comes, it counts."""
+    own = drawn.attempt == answer.attempt
+    if own and drawn.state == "refused":
+        return "reversed"
+    out = own and drawn.state == "lent"
+    in_time = out and drawn.deadline is not None and now <= drawn.deadline
+    return "answered" if in_time else "late"
 
 
 def _body(answer: Answer, outcome: Outcome, drawn: Standing) -> dict[str, Any]:

@@ -271,7 +271,10 @@ class StoreChecks(LogChecks, ThreadChecks):
         with self.begun(1) as (store, campaign):
             store.lend(campaign, 1, "Al", now=2.0, until=HOUR)
             store.decline(campaign, 0, 1, reason="", now=3.0)
-            assert store.tell(campaign, [Answer(0, 1, 3.0)], now=4.0) == ["late"]
+            assert store.tell(campaign, [Answer(0, 1, 3.0)], now=4.0) == ["reversed"]
+            assert store.tell(campaign, [Answer(0, 1, 3.0)], now=5.0) == ["same"]
+            (count,) = store.counts(campaign)
+            assert (count.state, count.late, count.draws) == ("answered", False, 1)
 
     def test_an_answer_can_be_corrected(self) -> None:
         with self.begun() as (store, campaign):
