@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,12 @@ ROLES: tuple[Role, ...] = get_args(Role)
 EVERYWHERE = 0
 """The campaign of a token that opens all campaigns of a database."""
 
-REMEMBERED = 2.0
-"""Seconds for which a token is known without asking the database: a revoked one works as long."""
+REMEMBERED, LOOKING = 1.8, 0.2
+"""Seconds for which a token is known without asking the database, and for which others go by that
+while one asks it: together, a revoked one works as long."""
+
+
+MOST_KNOWN = 10_000
 
 
 class NotAllowed(MalocateError, PermissionError):
@@ -91,6 +96,7 @@ class Gate:
     def __init__(self, tokens: Tokens, *, open_to_all: bool = False) -> None:
         self._tokens, self.open_to_all = tokens, open_to_all
         self._known: dict[bytes, tuple[float, Token | None]] = {}
+        self._looking = threading.Lock()
 
     def remembers(self, token: str | None) -> bool:
         """Tell whether a token needs no look at the database."""
@@ -112,11 +118,21 @@ class Gate:
         return Visitor(role, found.campaign, found.name)
 
     def _found(self, digest: bytes) -> Token | None:
-        now = time.monotonic()
+        """Look a token up; of many who bring it at once, one asks the database."""
         kept = self._known.get(digest)
-        if kept is None or kept[0] <= now:
-            if len(self._known) > 10_000:
-                self._known.clear()
-            kept = now + REMEMBERED, self._tokens.find(digest)
-            self._known[digest] = kept
-        return kept[1]
+        if kept is not None and kept[0] > time.monotonic():
+            return kept[1]
+        if kept is not None:
+            self._known[digest] = time.monotonic() + LOOKING, kept[1]
+        with self._looking:
+            now = self._known.get(digest)
+            if kept is None and now is not None:
+                return now[1]
+            return self._asked(digest)
+
+    def _asked(self, digest: bytes) -> Token | None:
+        found = self._tokens.find(digest)
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        self._known[digest] = time.monotonic() + REMEMBERED, found
+        return found

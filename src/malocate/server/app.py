@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Response
@@ -43,6 +43,8 @@ def create_app(
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        with suppress(StoreError):  # the database is away; the first who comes tries again
+            await office.desk.read(office.open_all)
         yield
         office.close()
 

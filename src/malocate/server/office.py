@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
+
 from fastapi import Request
 
 from malocate.campaign import Campaign
-from malocate.errors import NotFound
+from malocate.errors import MalocateError, NotFound
 from malocate.server.access import Gate, NotAllowed, Role, Visitor
 from malocate.server.desk import Desk
 from malocate.server.protection import check_origin
 from malocate.store import Store, Tokens
 
 COOKIE = "malocate"
+MOST_AT_ONCE = 100
+"""Campaigns, the newest, that are opened at the start; others wait until somebody comes."""
 
 
 class Office:
@@ -23,6 +28,13 @@ class Office:
         self.gate = Gate(self.tokens, open_to_all=open_to_all)
         self.desk = Desk()
         self._campaigns: dict[str, Campaign] = {}
+        self._opening = threading.Lock()
+
+    def open_all(self) -> None:
+        """Open the campaigns that are there, so that nobody has to wait for it later."""
+        for name in self.store.names()[-MOST_AT_ONCE:]:
+            with suppress(MalocateError):  # whoever wants it is told what is wrong
+                self._opened(name)
 
     async def enter(self, request: Request, role: Role) -> Visitor:
         """Let a visitor in who may do what `role` may, in whatever campaign."""
@@ -36,10 +48,7 @@ class Office:
         Who may not learn of it is told the same whether it exists or not.
         """
         visitor = await self._visitor(request)
-        known = self._campaigns.get(name)
-        if known is None and name in await self.desk.read(self.store.names):
-            known = Campaign(self.store, await self.desk.read(self.store.find, name))
-            self._campaigns[name] = known
+        known = self._campaigns.get(name) or await self.desk.read(self._opened, name)
         self._check(visitor, role, None if known is None else known.id)
         if known is None or not visitor.may("viewer", known.id):
             raise NotFound(f"There is no campaign {name!r} here, or not for this token.")
@@ -56,6 +65,13 @@ class Office:
         """Finish what is in line, and let go of the database."""
         self.desk.close()
         self.store.close()
+
+    def _opened(self, name: str) -> Campaign | None:
+        """Give a campaign; of many who want it at once, one opens it."""
+        with self._opening:
+            if name not in self._campaigns and name in self.store.names():
+                self._campaigns[name] = Campaign(self.store, self.store.find(name))
+            return self._campaigns.get(name)
 
     async def _visitor(self, request: Request) -> Visitor:
         token = bearer(request)
