@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from databases import database, shared_server
@@ -44,3 +45,21 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     with database(request.getfixturevalue("postgresql")) as found:
         yield found
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Give a way to run `malocate` in an empty folder, 80 columns wide."""
+    from typer.testing import CliRunner
+
+    from malocate.cli import app
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("MALOCATE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def runs(*arguments: object, stdin: str | None = None) -> Any:
+        return CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
+
+    return runs

@@ -16,26 +16,11 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 from surveys import PEOPLE, WINES, live, small_design, value_of
-from typer.testing import CliRunner
 
 from malocate import Campaign, Design, Segment, SoftImpute, StoreError
-from malocate.cli import app
 from malocate.files import read_table
 
 worker_module = sys.modules["malocate.cli.campaign.worker"]
-
-
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("MALOCATE_URL", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def runs(*arguments, stdin=None):
-        return CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
-
-    return runs
 
 
 @pytest.fixture

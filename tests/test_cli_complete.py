@@ -9,27 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from surveys import live, small_design
-from typer.testing import CliRunner
 
 import malocate
 from malocate import Batches, Campaign, InvalidInput, NotFound, SoftImpute
-from malocate.cli import app, reading
+from malocate.cli import reading
 from malocate.files import read_answers
 
 WINES = ["red", "rosé", "white"]
-
-
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("MALOCATE_URL", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def runs(*arguments, stdin=None):
-        return CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
-
-    return runs
 
 
 @pytest.fixture
@@ -141,10 +127,14 @@ def test_a_wide_table_and_a_picture_are_written(run, two, quick):
         (["compare", "ratings.csv"], "Give one of --columns A B"),
         (["compare", "ratings.csv", "--every", "wines"], "it takes columns, rows or segments"),
         (["compare", "ratings.csv", "--columns", "red", "whit"], "is 'white' meant"),
-        (["compare", "ratings.csv", "--columns", "red", "white", "--row", "1"], "go with segments"),
+        (
+            ["compare", "ratings.csv", "--columns", "red", "white", "--at-row", "1"],
+            "go with segments",
+        ),
         (["compare", "ratings.csv", "--segments", "a", "b"], "no column of segments"),
         (["compare", "ratings.csv", "--every", "segments"], "no column of segments"),
-        (["compare", "ratings.csv", "--rows", "1", "2", "--segment", "x"], "leave --segment"),
+        (["compare", "ratings.csv", "--rows", "1", "2", "--in", "x"], "leave --in out"),
+        (["compare", "ratings.csv", "--rows", "1", "2", "--value", "points"], "no column 'points'"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(run, one, quick, arguments, words):
@@ -195,18 +185,39 @@ def test_a_handful_of_answers_compares_nothing(run, quick):
     cells = [(who, what) for who in "abc" for what in ("red", "white")]
     lines = [f"{at},{who},{what},{5 - 2 * (at == 's')}\n" for at in "ns" for who, what in cells]
     Path("few.csv").write_text("region,who,item,stars\n" + "".join(lines))
-    for question in (("--segments", "n", "s"), ("--segment", "n", "--columns", "red", "white")):
+    for question in (("--segments", "n", "s"), ("--in", "n", "--columns", "red", "white")):
         assert "There are too few answers" in run("compare", "few.csv", *question).stdout
     table = run("compare", "few.csv", "--every", "segments")
     assert table.exit_code == 0, table.output
     assert "0 of 1 intervals leave zero out" in table.stdout
 
 
+def test_a_file_to_compare_is_told_by_the_options_of_complete(run, quick):
+    frame = ratings().rename(columns={"taster": "a", "wine": "b", "stars": "c"})
+    frame.assign(d=7, e="x").to_csv("odd.csv", index=False, sep=";", encoding="utf-16")
+    told = ("--row", "a", "--column", "b", "--value", "c", "--segment", "e", "--encoding", "utf-16")
+    result = run("compare", "odd.csv", *told, "--columns", "rosé", "red", "--in", "x")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("x: red is rated higher than rosé: +1.")
+    assert run("complete", "odd.csv", *told).exit_code == 0
+    helps = [run(name, "--help").stdout for name in ("complete", "compare", "import")]
+    panels = [text.partition("What the file is")[2].partition("╰")[0] for text in helps]
+    assert "--layout" in panels[0]
+    assert len({" ".join(panel.split()) for panel in panels}) == 1
+
+
+def test_a_campaign_is_no_file(run, campaign):
+    told = run("compare", "tasting.db", "--segment", "north", "--columns", "w0", "w1")
+    assert "a campaign's segment goes by --in" in told.output
+    told = run("compare", "tasting.db", "--sheet", "2", "--columns", "w0", "w1")
+    assert (told.exit_code, "go with a file" in told.output) == (2, True)
+
+
 def test_segments_of_a_file_are_compared(run, two, quick):
     frame = pd.read_csv(two).rename(columns={"region": "segment"})
     frame.to_csv(two, index=False)
     result = run(
-        "compare", two, "--segments", 2016, 2020, "--column", "red", "--scale", 1, 5, "--uniform"
+        "compare", two, "--segments", 2016, 2020, "--at-column", "red", "--scale", 1, 5, "--uniform"
     )
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("column red: Whether 2016 or 2020 is rated higher cannot be")
@@ -228,10 +239,10 @@ def test_a_campaign_compares_by_its_last_looks(run, campaign):
     grid = campaign.design.grids[0]
     assert found.delta == pytest.approx(grid.delta_at(grid.reached(asked).number))
     assert (found.label, found.certainty) == ("certified", 0.95)
-    result = run("compare", "tasting.db", "--segment", "north", "--columns", "w0", "w1")
+    result = run("compare", "tasting.db", "--in", "north", "--columns", "w0", "w1")
     assert result.exit_code == 0, result.output
     assert found.sentence in result.stdout
-    apart = run("compare", "--segments", "north", "south", "--column", "w3", "--json")
+    apart = run("compare", "--segments", "north", "south", "--at-column", "w3", "--json")
     (between,) = json.loads(apart.stdout)
     assert (between["one"], between["two"], between["where"]) == ("north", "south", "column w3")
     assert campaign.differences(rows=["p1", "p2"], segment="south")[0].kind == "row"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pandas
 import pytest
@@ -32,17 +33,9 @@ scale = [1, 5]
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(tmp_path)
+def run(run, tmp_path):
     (tmp_path / "tasting.toml").write_text(DESIGN, encoding="utf-8")
-
-    def runs(*arguments):
-        given = ["plan", "tasting.toml", "--runs", "2", "--jobs", "1", *map(str, arguments)]
-        return CliRunner().invoke(app, given)
-
-    return runs
+    return partial(run, "plan", "tasting.toml", "--runs", 2, "--jobs", 1)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -35,16 +36,9 @@ def design(tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(tmp_path)
-
-    def runs(*arguments):
-        given = [str(argument) for argument in arguments]
-        return CliRunner().invoke(app, ["simulate", *given, "--jobs", "1"])
-
-    return runs
+    return partial(run, "simulate", "--jobs", 1)
 
 
 def test_it_shows_answers_errors_bounds_and_what_it_was_worth(run, design):

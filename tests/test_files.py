@@ -189,6 +189,16 @@ def test_mistakes_are_told_by_line_and_the_others_counted(file):
 
 
 @pytest.mark.parametrize(
+    "text", ["row,column,value\nAl,red,3\nBo,red,-2e100\n", "who,red,white\nAl,3,4\nBo,3,-2e100\n"]
+)
+def test_an_answer_that_is_too_large_is_told_by_its_line(file, text):
+    with pytest.raises(
+        InvalidInput, match=r"^line 3: (value|white) is -2e\+?100; an answer must be"
+    ):
+        read_answers(file(text))
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is empty; its first line must name the columns."),

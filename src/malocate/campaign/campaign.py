@@ -213,10 +213,10 @@ class Campaign:
     def tell(self, ticket: str | Ticket, value: float) -> Outcome:
         """Record an answer; when this returns, it is on the disk.
 
-        Gives "answered", "late" (after the deadline: it counts all the same), "same" (it was told
-        before: nothing is changed) or "extra" (somebody else had answered that question in the
-        meantime: it is kept, and does not count). Another value than before is a `Conflict`:
-        `correct` changes an answer.
+        Gives "answered", "late" (after the deadline: it counts all the same), "reversed" (it had
+        been refused, and counts now), "same" (it was told before: nothing is changed) or "extra"
+        (somebody else had answered it in the meantime: it is kept, and does not count). Another
+        value than before is a `Conflict`: `correct` changes an answer.
         """
         (outcome,) = self.tell_many([(ticket, value)])
         if outcome == "gone":

@@ -14,6 +14,7 @@ from malocate.design import Design
 from malocate.errors import InvalidInput, InvalidType, MalocateError
 from malocate.problem import Segment
 from malocate.problem.arrays import Floats, Int64s
+from malocate.problem.counting import counted
 from malocate.problem.draws import BEFORE
 from malocate.store import Brought, Drawn, Imported, Look
 
@@ -148,8 +149,9 @@ def prepared(
     found = read_frame(design, frame)
     if not again and found and all(_there(look, place, own) for place, own in found.items()):
         raise InvalidInput(
-            f"All {len(frame):,} answers are there already, imported before: taken twice, they "
-            "would pass for answers without noise. If they are further ones, set again (--again)."
+            f"All of it ({counted(len(frame), 'answer')}) is there already, imported before: taken "
+            "twice, it would pass for answers without noise. If it is more of them, set again "
+            "(--again)."
         )
     caveats = Caveats.read(look.held.caveats)
     reason = "Some answers were there before the campaign; nobody says how they were drawn."

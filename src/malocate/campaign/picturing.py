@@ -12,6 +12,7 @@ from malocate.campaign.history import Look, Loss
 from malocate.campaign.status import SegmentStatus
 from malocate.drawing.charts import Point, band_chart, share_bar
 from malocate.drawing.numbers import number
+from malocate.problem.counting import counted
 
 COUNTS = {
     "asked": "asked",
@@ -51,7 +52,7 @@ def looks_chart(name: str, looks: Sequence[Look], goal: float | None, width: int
     for look in looks:
         upper, estimate = math.sqrt(look.upper), math.sqrt(max(0.0, look.estimate))
         hint = (
-            f"After {look.asked:,} questions: at most {number(upper)} ({look.label}), "
+            f"After {counted(look.asked, 'question')}: at most {number(upper)} ({look.label}), "
             f"estimate {number(estimate)}"
         )
         points.append(Point(look.asked, upper, estimate, look.label, hint))

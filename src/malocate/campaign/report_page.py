@@ -17,6 +17,7 @@ from malocate.campaign.reporting import reported
 from malocate.campaign.status import Status
 from malocate.design import Design
 from malocate.drawing.numbers import number
+from malocate.problem.counting import counted
 from malocate.rounds import Finding
 from malocate.store import Store
 
@@ -59,5 +60,5 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
+    environment.filters |= {"number": number, "counted": counted}
     return environment.get_template("report.html")

@@ -11,6 +11,7 @@ from typing import Any
 import malocate
 from malocate.campaign.status import SegmentStatus, Status
 from malocate.design import Design
+from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 from malocate.rounds import Finding
 from malocate.store import Store
@@ -58,10 +59,8 @@ class Report:
     def _head(self) -> list[str]:
         status = self.status
         lines = [status.name, "=" * len(status.name), status.words]
-        lines.append(
-            f"{status.answered:,} answers; {status.spent:,g} of {status.budget:,g} of the budget "
-            "planned or spent."
-        )
+        spent = f"{status.spent:,g} of {status.budget:,g} of the budget planned or spent"
+        lines.append(f"{counted(status.answered, 'answer')}; {spent}.")
         if math.isfinite(status.bound):
             lines.append(f"The loss is at most {status.bound:.4g} ({status.label} bounds).")
         if status.answers_left:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from malocate.design import Design
+from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 from malocate.store import Held
 from malocate.store.draws import Count
@@ -81,12 +82,13 @@ class Status:
             return f"It is {self.state}{': ' + self.why if self.why else ''}."
         waiting = sum(each.open for each in self.segments)
         lent = sum(each.lent for each in self.segments)
+        are = "is" if lent == 1 else "are"
         if waiting:
-            return (
-                f"{waiting:,} questions of round {self.round} wait to be asked; {lent:,} are out."
-            )
+            wait = "waits" if waiting == 1 else "wait"
+            questions = f"{counted(waiting, 'question')} of round {self.round}"
+            return f"{questions} {wait} to be asked; {lent:,} {are} out."
         if lent:
-            return f"Round {self.round} waits for {lent:,} questions that are out."
+            return f"Round {self.round} waits for {counted(lent, 'question')} that {are} out."
         if not self.round:
             when = "is being planned" if self.planning else "is planned when somebody asks for it"
             return f"Nothing has been asked yet; the first round {when}."
@@ -106,7 +108,7 @@ class Status:
 
     def __str__(self) -> str:
         cost = f"{self.spent:,g} of {self.budget:,g} of the budget"
-        lines = [f"{self.name}: {self.words} {self.answered:,} answers, {cost}."]
+        lines = [f"{self.name}: {self.words} {counted(self.answered, 'answer')}, {cost}."]
         for each in self.segments:
             said = "no look yet"
             if math.isfinite(each.upper):

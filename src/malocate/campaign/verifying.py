@@ -12,6 +12,7 @@ from typing import Any
 
 from malocate.campaign.comparing import compare_tables
 from malocate.campaign.replaying import Differs, Replay, Replayed
+from malocate.problem.counting import counted
 from malocate.rounds.step import MapOf
 from malocate.store import Look, Seal, Store
 from malocate.store.draws import COUNTING
@@ -46,13 +47,13 @@ class Verification:
         if self.broken:
             return f"{self.name}: BROKEN: {self.broken}."
         words = (
-            f"{self.name}: the log of {self.events:,} events is as it was sealed, and all plans "
-            f"({self.rounds:,}) and bands follow from the {self.answers:,} answers."
+            f"{self.name}: the log of {counted(self.events, 'event')} is as it was sealed, and all "
+            f"plans ({self.rounds:,}) and bands follow from {counted(self.answers, 'answer')}."
         )
         if self.unproven:
-            words += f" {self.unproven:,} more rest on answers that were erased since."
+            words += f" Answers that were erased since carry {self.unproven:,} more."
         if self.unsealed:
-            words += f" The last {self.unsealed:,} events are not sealed yet."
+            words += f" Not sealed yet: {counted(self.unsealed, 'event')}."
         return f"{words} Digest {self.digest[:16]}."
 
 

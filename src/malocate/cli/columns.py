@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from malocate.cli.showing import spinning
 from malocate.errors import InvalidInput
 from malocate.files import Answers, Columns, Table, Unclear, read_table
 from malocate.files.answers import answers_of
@@ -54,30 +58,66 @@ Sheet = Annotated[str | None, _option("The sheet of an Excel file; by default th
 Encoding = Annotated[str | None, _option("Of a CSV file that is not UTF-8, such as cp1252.")]
 
 
-def answers_from(
-    table: Table,
-    columns: Columns,
-    layout: LayoutName = LayoutName.AUTO,
-    missing: Sequence[str] | None = None,
-    decimal: str | None = None,
-    likely: Collection[str] = (),
-    way: str = "Such as: --row NAME --column NAME --value NAME",
-) -> Answers:
-    """Find the answers in a table; ask on a terminal which column is what where it is unclear.
+WAY = "Such as: --row NAME --column NAME --value NAME"
 
-    `likely` are names of items: where a table has several as columns, it is a wide one. `way` is
-    how a column is named where nobody can be asked.
-    """
-    reasons = declared(missing)
-    kind: Layout = layout.value
-    named = columns if layout is LayoutName.LONG else _with_items(table, columns, likely)
-    try:
-        return answers_of(table, named, layout=kind, missing=reasons, decimal=decimal)
-    except Unclear as problem:
-        if not on_terminal():
-            raise Unclear(f"{problem} {way}") from None
-        typer.echo(str(problem), err=True)
-    return answers_of(table, asked(table), layout=kind, missing=reasons, decimal=decimal)
+
+@dataclass(frozen=True)
+class Reader:
+    """What a file is, as the options say it that `reads_files` gives to a command."""
+
+    row: Row = None
+    column: Column = None
+    value: Value = None
+    segment: SegmentColumn = None
+    reason: Reason = None
+    items: Items = None
+    layout: LayoutOption = LayoutName.AUTO
+    missing: Missing = None
+    decimal: Decimal = None
+    sheet: Sheet = None
+    encoding: Encoding = None
+
+    def table(self, path: str) -> Table:
+        """Read a file's table."""
+        with spinning(f"Reading {path}"):
+            return file_table(path, self.sheet, self.encoding)
+
+    def answers(self, table: Table, likely: Collection[str] = ()) -> Answers:
+        """Find the answers in a table; ask on a terminal which column is what where it is unclear.
+
+        `likely` are names of items: where a table has several as columns, it is a wide one.
+        """
+        named = Columns(*(self.row, self.column, self.value, self.segment, self.reason))
+        named = replace(named, items=tuple(self.items or ()))
+        if self.layout is not LayoutName.LONG:
+            named = _with_items(table, named, likely)
+        try:
+            return self._found(table, named)
+        except Unclear as problem:
+            if not on_terminal():
+                raise Unclear(f"{problem} {WAY}") from None
+            typer.echo(str(problem), err=True)
+        return self._found(table, asked(table))
+
+    def _found(self, table: Table, columns: Columns) -> Answers:
+        kind: Layout = self.layout.value
+        reasons = declared(self.missing)
+        return answers_of(table, columns, layout=kind, missing=reasons, decimal=self.decimal)
+
+
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a `Reader` in the place of its parameter `reader`."""
+    own, options = (inspect.signature(each, eval_str=True) for each in (command, Reader))
+
+    @wraps(command)
+    def run(**told: Any) -> None:
+        command(reader=Reader(**{name: told.pop(name) for name in options.parameters}), **told)
+
+    kept = [each for each in own.parameters.values() if each.name != "reader"]
+    whole = own.replace(parameters=[*kept, *options.parameters.values()])
+    run.__signature__ = whole  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in whole.parameters.values()}
+    return run
 
 
 def declared(missing: Sequence[str] | None) -> dict[str, str]:

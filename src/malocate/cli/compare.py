@@ -19,7 +19,6 @@ from malocate.cli.campaign.finding import AsJson, Name, opened
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput, NotFound
-from malocate.files import Columns
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -30,10 +29,10 @@ FILES = {".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".sav"}
 LISTED = 20
 MOST = 100
 Pair = tuple[str, str] | None
-IN_THE_FILE = "Here that is done in the first line of the file."
 IN_A_FILE = "Where answers come from a file"
 
 
+@given.reads_files
 def compare(
     where: Annotated[
         str | None,
@@ -49,9 +48,16 @@ def compare(
     every: Annotated[
         str | None, typer.Option(help="Every two: columns, rows or segments.", metavar="KIND")
     ] = None,
-    segment: Annotated[str | None, typer.Option(help="Whose columns or rows.")] = None,
-    column: Annotated[str | None, typer.Option(help="Compare segments at one column.")] = None,
-    row: Annotated[str | None, typer.Option(help="Compare segments at one row.")] = None,
+    inside: Annotated[
+        str | None,
+        typer.Option("--in", metavar="SEGMENT", help="The segment whose columns or rows."),
+    ] = None,
+    at_column: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Compare segments at one column.")
+    ] = None,
+    at_row: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Compare segments at one row.")
+    ] = None,
     scale: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -76,6 +82,8 @@ def compare(
     ] = 0.05,
     as_json: AsJson = False,
     name: Name = None,
+    *,
+    reader: given.Reader,
 ) -> None:
     """Say which of two columns, rows or segments is rated higher, by how much, and how surely.
 
@@ -89,15 +97,23 @@ def compare(
     chosen = [kind for kind, pair in asked.items() if pair is not None] + ([every] if every else [])
     if len(chosen) != 1:
         raise InvalidInput("Give one of --columns A B, --rows A B, --segments A B or --every KIND.")
-    told = Told(chosen[0], asked[chosen[0]], segment, column, row)
+    told = Told(chosen[0], asked[chosen[0]], inside, at_column, at_row)
     if where is not None and (where == "-" or Path(where).suffix.lower() in FILES):
-        told_by = given.answers_from(given.file_table(where), Columns(), way=IN_THE_FILE)
-        answers = reading.observed(told_by, scale, uniform)
+        answers = reading.observed(reader.answers(reader.table(where)), scale, uniform)
         found = _in_file(answers, told, delta, uniform)
     else:
+        _check_for_campaign(reader)
         with opened(where, name) as campaign, spinning("Comparing"):
             found = _in_campaign(campaign, told)
     _show(found, as_json, every is not None)
+
+
+def _check_for_campaign(reader: given.Reader) -> None:
+    """Refuse options that say what a file is where there is none."""
+    if reader.segment is not None:
+        raise InvalidInput("--segment names a column of a file; a campaign's segment goes by --in.")
+    if reader != given.Reader():
+        raise InvalidInput("Options that say what a file is go with a file, not with a campaign.")
 
 
 class Told:
@@ -114,9 +130,11 @@ class Told:
         self.kind, self.pair, self.segment = kind, pair, segment
         self.column, self.row = column, row
         if kind == "segments" and segment is not None:
-            raise InvalidInput("--segment goes with columns or rows; here segments are compared.")
+            raise InvalidInput("--in goes with columns or rows; here segments are compared.")
         if kind != "segments" and (column is not None or row is not None):
-            raise InvalidInput(f"--column and --row go with segments; here {kind} are compared.")
+            raise InvalidInput(
+                f"--at-column and --at-row go with segments; here {kind} are compared."
+            )
 
     def things(self, known: Sequence[Hashable]) -> list[Hashable]:
         """Give the labels that are compared: those that were written, or all."""
@@ -170,9 +188,9 @@ def _labels(answers: Observations) -> tuple[Sequence[Hashable], Sequence[Hashabl
 def _one_of(answers: Mapping[str, Observations], name: str | None) -> str:
     names = [str(each) for each in answers]
     if name is not None and not any(names):
-        raise NotFound("The file has no column of segments; leave --segment out.")
+        raise NotFound("The file has no column of segments; leave --in out.")
     if name is None and len(names) > 1:
-        raise InvalidInput(f"There are several segments, {', '.join(names)}; say --segment.")
+        raise InvalidInput(f"There are several segments, {', '.join(names)}; say --in.")
     if name is not None and name not in names:
         raise NotFound(f"There is no segment {name!r}; there is {', '.join(names)}.")
     return list(answers)[names.index(name) if name is not None else 0]

@@ -16,10 +16,11 @@ from rich.text import Text
 from malocate.cli import columns as given
 from malocate.cli import reading
 from malocate.cli.campaign.tables import print_json
-from malocate.cli.showing import check_picture, progress, say, spinning
+from malocate.cli.showing import check_picture, progress, say
 from malocate.errors import InvalidInput, MalocateError
-from malocate.files import Answers, Columns
+from malocate.files import Answers
 from malocate.problem.arrays import Floats
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 FITS = 6  # five folds and a fit to all answers
 
 
+@given.reads_files
 def complete(
     file: Annotated[
         str, typer.Argument(help="Answers: .csv, .xlsx, .parquet or .sav; - is CSV from a pipe.")
@@ -51,17 +53,8 @@ def complete(
     uniform: reading.Uniform = False,
     delta: reading.Delta = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
-    row: given.Row = None,
-    column: given.Column = None,
-    value: given.Value = None,
-    segment: given.SegmentColumn = None,
-    reason: given.Reason = None,
-    items: given.Items = None,
-    layout: given.LayoutOption = given.LayoutName.AUTO,
-    missing: given.Missing = None,
-    decimal: given.Decimal = None,
-    sheet: given.Sheet = None,
-    encoding: given.Encoding = None,
+    *,
+    reader: given.Reader,
 ) -> None:
     """Complete a table of ratings, and say how wrong the completion may be.
 
@@ -70,10 +63,7 @@ def complete(
     noise of an answer is told from the error of the completion.
     """
     _check(file, out, plot)
-    with spinning(f"Reading {file}"):
-        table = given.file_table(file, sheet, encoding)
-    named = Columns(row, column, value, segment, reason, tuple(items or ()))
-    answers = given.answers_from(table, named, layout, missing, decimal)
+    answers = reader.answers(reader.table(file))
     found = reading.observed(answers, scale, uniform)
     bands = _judged(found, delta, uniform)
     if out is not None:
@@ -155,7 +145,7 @@ def _table(found: Mapping[str, Observations], bands: Mapping[str, Band]) -> Tabl
             f"{answers.shape[0]:,} × {answers.shape[1]:,}",
             f"{len(answers):,}",
             f"{100 * answers.share_seen:.0f} %",
-            f"{band.replicated:,} cells",
+            counted(band.replicated, "cell"),
             f"{band.rmse:.3f}" if math.isfinite(band.estimate) else "–",
             upper,
         ]
@@ -169,7 +159,7 @@ def _left_out(answers: Answers, found: Mapping[str, Observations]) -> list[str]:
     for side, name in enumerate(("row", "column")):
         named = len(answers.frame[["segment", name]].drop_duplicates())
         if count := named - sum(each.shape[side] for each in found.values()):
-            told.append(f"{count:,} {name}{'s' if count > 1 else ''}")
+            told.append(counted(count, name))
     return [f"Left out, for want of any answer: {' and '.join(told)}."] if told else []
 
 

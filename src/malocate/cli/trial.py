@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from malocate.cli.showing import ends
 from malocate.errors import InvalidInput
+from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def forecast(run: Run) -> str:
     if run.answers_left is None:
         return "How many answers its goal still takes cannot be foretold yet."
     each = ", ".join(f"{name} {more:,}" for name, more in run.answers_left.items() if more)
-    total = sum(run.answers_left.values())
-    return f"Its goal would take about {total:,} answers more ({each}), if bounds go on falling so."
+    total = counted(sum(run.answers_left.values()), "answer")
+    return f"Its goal would take about {total} more ({each}), if bounds go on falling so."
 
 
 def run_trial(

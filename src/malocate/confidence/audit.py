@@ -21,6 +21,7 @@ from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.problem import Observations, checks
 from malocate.problem.arrays import Floats, Int32s, Int64s
+from malocate.problem.counting import counted
 from malocate.problem.draws import BEFORE
 
 _FEWEST = 10  # draws below which nothing is judged
@@ -71,9 +72,9 @@ class Audit:
     @property
     def words(self) -> str:
         """What was looked at, what was found and what follows, for a reader without statistics."""
-        looked = f"Looked at {_number(self.draws, 'fresh draw')}"
+        looked = f"Looked at {counted(self.draws, 'fresh draw')}"
         if self.replicates:
-            looked += f" ({_number(self.replicates, 'designed replicate')} left out)"
+            looked += f" ({counted(self.replicates, 'designed replicate')} left out)"
         looked += f", by {_listed([check.name for check in self.checks])}."
         found = [check.words for check in self.checks]
         return " ".join([_ASSUMPTION, looked, *found, *self._gaps(), self._verdict()])
@@ -85,7 +86,7 @@ class Audit:
         if not self.missing:
             return []
         has = "has" if self.missing == 1 else "have"
-        gaps = f"{_number(self.missing, 'draw number')} {has} no answer here"
+        gaps = f"{counted(self.missing, 'draw number')} {has} no answer here"
         return [f"{gaps}; give `unanswered` to see whether silence depends on the cell."]
 
     def _verdict(self) -> str:
@@ -205,7 +206,7 @@ def _lines(fresh: _Fresh, side: int) -> _Finding:
         f"each {_LINE[side]} was drawn about as often as chance would have it",
         f"they were drawn too {'evenly' if too_even else 'unevenly'} for chance",
         f"farthest off is {fresh.called(side, int(lines[place]))}, drawn"
-        f" {_number(int(counts[place]), 'time')} where {_about(fresh.count * shares[place])} were"
+        f" {counted(int(counts[place]), 'time')} where {_about(fresh.count * shares[place])} were"
         " to be expected",
     )
 
@@ -251,7 +252,7 @@ def _cells(fresh: _Fresh) -> _Finding:
         smallest(often, seldom),
         "draws met at one cell about as often as chance would have it",
         f"draws met at one cell too {'seldom' if seldom < often else 'often'} for chance, {rule}",
-        f"{_number(int(pairs), 'pair')} of draws met where"
+        f"{counted(int(pairs), 'pair')} of draws met where"
         f" {_about(count * (count - 1) / 2 / cells)} were to be expected",
     )
 
@@ -280,7 +281,7 @@ def _response(fresh: _Fresh, silent: tuple[Int32s, Int32s]) -> _Finding:
     refused = silent[0].size
     asked = fresh.count + refused
     if min(refused, fresh.count) < 1 or asked < _FEWEST:
-        words = f"{_number(asked, 'draw')}, of them {refused:,} unanswered, are too few to tell"
+        words = f"{counted(asked, 'draw')}, of them {refused:,} unanswered, are too few to tell"
         return _Finding("response", fact=words)
     p_values: list[float] = []
     farthest = []
@@ -299,7 +300,7 @@ def _response(fresh: _Fresh, silent: tuple[Int32s, Int32s]) -> _Finding:
         smallest(*p_values, *(each for each, _ in farthest)),
         "silence shows no link with row or column",
         "whether an answer comes depends on the row or the column",
-        f"{refused:,} of {_number(asked, 'draw')} went unanswered; farthest off is {told}",
+        f"{refused:,} of {counted(asked, 'draw')} went unanswered; farthest off is {told}",
     )
 
 
@@ -359,11 +360,7 @@ def _limit(level: float, p_values: list[float]) -> float:
 def _unjudged(name: str, count: int, kinds: int) -> _Finding:
     if kinds < 2:
         return _Finding(name, fact="not judged, since there is nothing to choose between")
-    return _Finding(name, fact=f"{_number(count, 'draw')}, too few to tell")
-
-
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return _Finding(name, fact=f"{counted(count, 'draw')}, too few to tell")
 
 
 def _about(number: float) -> str:

@@ -15,6 +15,7 @@ from malocate.confidence.ensemble import Ensemble
 from malocate.confidence.evidence import Evidence
 from malocate.confidence.schemes import Scheme
 from malocate.estimators.base import Completion
+from malocate.problem.counting import counted
 
 Label = Literal["certified", "approximate"]
 Deliver = Literal["refit", "ensemble"]
@@ -70,7 +71,7 @@ class Band:
     def __repr__(self) -> str:
         return (
             f"Band(estimate {self.estimate:.4g} ± {self.se:.2g}, upper {self.upper:.4g}, "
-            f"{self.label}, {self.answers:,} answers)"
+            f"{self.label}, {counted(self.answers, 'answer')})"
         )
 
     def __str__(self) -> str:

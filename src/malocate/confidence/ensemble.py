@@ -19,6 +19,7 @@ from malocate.errors import InvalidInput
 from malocate.estimators.base import BLOCK_CELLS, Completion, factors_above, refuse_dense
 from malocate.problem import checks
 from malocate.problem.arrays import Bools, Floats
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -53,7 +54,7 @@ class Ensemble:
 
     def __repr__(self) -> str:
         (d1, d2), count = self.shape, len(self.members)
-        return f"Ensemble({d1}×{d2}, average of {count} completion{'s' if count > 1 else ''})"
+        return f"Ensemble({d1}×{d2}, average of {counted(count, 'completion')})"
 
     @property
     def shape(self) -> tuple[int, int]:

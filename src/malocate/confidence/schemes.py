@@ -7,6 +7,7 @@ from typing import Protocol
 
 from malocate.errors import InvalidInput
 from malocate.problem import Observations
+from malocate.problem.counting import counted
 from malocate.problem.settings import check_count, check_share
 
 
@@ -74,9 +75,10 @@ class CrossFit:
         [4, 2, 3]
         """
         if self.folds > len(observations):
+            answers = counted(len(observations), "answer")
             raise InvalidInput(
-                f"There are {self.folds} folds and {_answers(observations)}; each fold needs an "
-                "answer to judge by. Ask more, or take fewer folds."
+                f"There are {self.folds} folds and {answers}; each fold needs an answer to judge "
+                "by. Ask more, or take fewer folds."
             )
         folds = observations.folds(self.folds, salt=salt, segment=segment, share=self.share)
         return [Part(train, judge) for train, judge in folds if len(judge)]
@@ -154,7 +156,3 @@ def scheme_of(scheme: str | Scheme) -> Scheme:
     if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise InvalidInput(f"scheme is {scheme!r}; choose from {', '.join(SCHEMES)}.")
     return SCHEMES[scheme]()
-
-
-def _answers(observations: Observations) -> str:
-    return "1 answer" if len(observations) == 1 else f"{len(observations):,} answers"

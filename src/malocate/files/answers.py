@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,8 @@ from malocate.files.layout import Columns, Layout, few, understand
 from malocate.files.lines import Mistakes, no_number
 from malocate.files.reading import read_table
 from malocate.problem.arrays import Floats, Int64s
-from malocate.problem.checks import scale_of
+from malocate.problem.checks import LARGEST, scale_of
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,10 +110,10 @@ class Answers:
 
     def _counts(self) -> str:
         unanswered = self.unanswered
-        told = f"{int(self.frame['value'].notna().sum()):,} answers"
+        told = counted(int(self.frame["value"].notna().sum()), "answer")
         if unanswered:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in unanswered.items())
-            told += f"; {sum(unanswered.values()):,} cells without one ({reasons})"
+            told += f"; {counted(sum(unanswered.values()), 'cell')} without one ({reasons})"
         return told
 
 
@@ -237,7 +238,7 @@ def _values(
 
     cells = reader.column(table.frame[name], _variable(table, name))
     why, reasons = cells.why, cells.reasons
-    mistakes.add_where(cells.wrong, table.lines, lambda at: no_number(cells.text(at), name))
+    _check(cells, name, table, mistakes)
     if reason is not None:
         why, reasons = _with_reasons(table, reason, cells, mistakes)
     return cells.values, pd.Categorical.from_codes(why, pd.Index(reasons, dtype=object))
@@ -250,7 +251,7 @@ def _wide(table: Table, used: Columns, reader: Reader, mistakes: Mistakes) -> pd
     values, whys, reasons = [], [], [""]
     for name in used.items:
         cells = reader.column(table.frame[name], _variable(table, name))
-        mistakes.add_where(cells.wrong, table.lines, _complaint(cells, name))
+        _check(cells, name, table, mistakes)
         reasons += [each for each in cells.reasons if each not in reasons]
         numbers = np.array([reasons.index(each) for each in cells.reasons], np.int64)
         values.append(cells.values)
@@ -271,8 +272,15 @@ def _wide(table: Table, used: Columns, reader: Reader, mistakes: Mistakes) -> pd
     return pd.DataFrame({"line": np.repeat(table.lines, count), **columns})
 
 
-def _complaint(cells: Cells, name: str) -> Callable[[int], str]:
-    return lambda place: no_number(cells.text(place), name)
+def _check(cells: Cells, name: str, table: Table, mistakes: Mistakes) -> None:
+    """Note cells that are neither answers nor reasons, and answers that are too large."""
+    mistakes.add_where(cells.wrong, table.lines, lambda at: no_number(cells.text(at), name))
+    large = np.abs(cells.values) > LARGEST
+    mistakes.add_where(large, table.lines, lambda at: _too_large(cells.text(at), name))
+
+
+def _too_large(text: str, name: str) -> str:
+    return f"{name} is {text}; an answer must be between -{LARGEST:g} and {LARGEST:g}."
 
 
 def _with_reasons(

@@ -13,6 +13,7 @@ import numpy as np
 from malocate.errors import InvalidInput, MalocateError
 from malocate.files.codebook import text_of
 from malocate.problem.arrays import Bools, Int64s
+from malocate.problem.counting import counted
 
 MOST = 6
 """How many mistakes are told one by one."""
@@ -93,5 +94,5 @@ class Mistakes:
         shown = {line for line, _ in sorted(self._told)[:MOST]}
         more = len(self._lines - shown)
         if more:
-            told.append(f"and {more:,} more line{'s' if more > 1 else ''} with mistakes.")
+            told.append(f"and {counted(more, 'more line')} with mistakes.")
         raise InvalidInput("\n".join(told))

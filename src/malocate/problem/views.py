@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from malocate.errors import InvalidInput
 from malocate.problem import checks, draws
 from malocate.problem.arrays import Floats, Index, frozen
+from malocate.problem.counting import counted
 from malocate.problem.hashing import hashed_folds
 
 if TYPE_CHECKING:
@@ -135,14 +136,9 @@ def _same(one: Any, two: Any) -> bool:
 def described(observations: Observations) -> str:
     """Give one line about the answers; entries are counted where that is quick."""
     d1, d2 = observations.shape
-    text = f"{d1}×{d2}, {_counted(len(observations), 'answer')}"
+    text = f"{d1}×{d2}, {counted(len(observations), 'answer')}"
     if max(len(observations), d1) <= _QUICK_TO_COUNT or "entries" in vars(observations):
-        text += f" on {_counted(observations.n_seen, 'entry')}"
+        text += f" on {counted(observations.n_seen, 'entry')}"
     if observations.scale is not None:
         text += ", scale " + "–".join(checks.shown(end) for end in observations.scale)
     return f"Observations({text})"
-
-
-def _counted(number: int, noun: str) -> str:
-    several = {"answer": "answers", "entry": "entries"}
-    return f"{number:,} {noun if number == 1 else several[noun]}"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from malocate.campaign import Campaign, Ticket
 from malocate.errors import InvalidInput, NotFound
+from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 from malocate.server.access import Role
 from malocate.server.office import Office
@@ -69,7 +70,7 @@ class Tell(BaseModel):
 
 
 class Outcomes(BaseModel):
-    """What became of each answer: answered, late, same, extra, conflict or gone."""
+    """What became of each answer: answered, late, reversed, same, extra, conflict or gone."""
 
     outcomes: list[str]
 
@@ -282,7 +283,7 @@ def _owning(api: APIRouter, office: Office) -> None:
         campaign, visitor = await office.campaign(request, name, "owner")
         if turn == "give-up":
             given_up = await office.desk.write(campaign.give_up)
-            return Done(words=f"{given_up:,} questions given up")
+            return Done(words=f"{counted(given_up, 'question')} given up")
         work = {"pause": campaign.pause, "resume": campaign.resume, "finish": campaign.finish}[turn]
         await office.desk.write(work, wanted.why, who=visitor.name)
         return Done(words=(await office.desk.read(campaign.status)).words)

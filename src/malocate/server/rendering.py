@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from malocate.drawing.numbers import number
 from malocate.errors import MalocateError, NotFound
+from malocate.problem.counting import counted
 from malocate.server.access import NotAllowed
 from malocate.server.problems import status_of
 
@@ -54,7 +55,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "part": segment_path}
+    made.filters |= {"number": number, "counted": counted, "part": segment_path}
     made.globals |= {"asset": asset}
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from malocate.problem.counting import counted
 from malocate.strategies.base import Allocation, Explains, Standing
 from malocate.strategies.choosing import power
 
@@ -29,7 +30,7 @@ def why(allocation: Allocation, standings: Sequence[Standing], strategy: object 
         return "nobody can be asked: the budget is spent, or every cap or target is reached"
     if all(standing.answers == 0 for standing, _ in asked):
         names = _listed([standing.name for standing, _ in asked])
-        return f"{names}: never asked before, {sum(allocation.answers):,} answers"
+        return f"{names}: never asked before, {counted(sum(allocation.answers), 'answer')}"
     first = sorted(asked, key=_need)[:_SHOWN]
     sentences = [_sentence(standing, index, strategy) for standing, index in first]
     told = _listed(sentences, "; ", len(asked))
@@ -42,7 +43,7 @@ def error_in_words(what: str, error: float, standing: Standing, p: float | None)
     """Say of an error, such as the "error still expected", that it is the one to lower next."""
     if math.isinf(error):
         return "nothing is known of its error yet"
-    size = f"{_shown(error)} per cell on {standing.entries:,} cells"
+    size = f"{_shown(error)} per cell on {counted(standing.entries, 'cell')}"
     weight = f", weight {_shown(standing.weight)}" if standing.weight != 1 else ""
     if math.isinf(power(p)):
         return f"largest {what}, {size}{weight}"
@@ -58,7 +59,7 @@ def _sentence(standing: Standing, index: float, strategy: object) -> str:
         reason = strategy.reason(standing)
     else:
         reason = f"index {_shown(index)}"
-    return f"{standing.name}: {reason}, after {standing.answers:,} answers"
+    return f"{standing.name}: {reason}, after {counted(standing.answers, 'answer')}"
 
 
 def _need(asked: tuple[Standing, float]) -> tuple[bool, float, int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from malocate.problem.counting import counted
 from malocate.problem.settings import check_word
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.choosing import check_parallel, choose
@@ -44,7 +45,7 @@ class Uniform:
         """Give the reason in words."""
         if self.by == "segment":
             return "fewest answers so far"
-        return f"fewest answers for its {standing.entries:,} cells"
+        return f"fewest answers for its {counted(standing.entries, 'cell')}"
 
     def _index(self, standing: Standing) -> float:
         return -standing.answers / (1 if self.by == "segment" else standing.entries)

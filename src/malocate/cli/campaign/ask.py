@@ -23,6 +23,7 @@ from malocate.cli.campaign.labels import Cells
 from malocate.cli.campaign.tables import check_out, print_json, write
 from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign, Ticket
@@ -160,7 +161,7 @@ def _write_wave(campaign: Campaign, n: int, who: str, lease: float, out: Path) -
     write(frame, out, check_out(out, None))
     counts = Counter(ticket.segment for ticket in tickets)
     say(Wave(n, campaign.status().round, counts).words)
-    say(f"{out}: {len(tickets):,} tickets. Next:  malocate tell --file {out}")
+    say(f"{out}: {counted(len(tickets), 'ticket')}. Next:  malocate tell --file {out}")
 
 
 def _line(ticket: Ticket) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from malocate.cli.campaign.finding import Name, Where, opened
 from malocate.cli.campaign.labels import Cells
 from malocate.cli.showing import say
 from malocate.errors import InvalidInput
+from malocate.problem.counting import counted
 
 
 def erase(
@@ -39,4 +40,4 @@ def erase(
             typer.confirm(f"Erase the data of {whom} for good?", default=False, abort=True)
         labels = None if row is None else cells.rows([row], segment)[0]
         count = campaign.erase(who=who, segment=segment, row=labels)
-    say(f"{count:,} answers erased.")
+    say(f"{counted(count, 'answer')} erased.")

@@ -13,6 +13,7 @@ from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput
 from malocate.files.forms import Form
 from malocate.files.shapes import widened
+from malocate.problem.counting import counted
 
 TABLES = {
     "answers": "every answer with its cell, who gave it and when",
@@ -70,4 +71,4 @@ def export(
         frame = widened(frame) if wide else frame
         write(frame, out, chosen)
     if out is not None:
-        say(f"{out}: {len(frame):,} lines, {TABLES[what]}.")
+        say(f"{out}: {counted(len(frame), 'line')}, {TABLES[what]}.")

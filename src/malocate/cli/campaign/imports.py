@@ -16,8 +16,9 @@ from malocate.cli.campaign.labels import SIDES, Cells, label_of
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import say, spinning
 from malocate.errors import MalocateError
-from malocate.files import Answers, Columns
+from malocate.files import Answers
 from malocate.files.lines import Mistakes
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ SHOWN = 5
 """Lines that a preview shows."""
 
 
+@given.reads_files
 def import_(
     words: Annotated[
         list[str],
@@ -38,17 +40,6 @@ def import_(
             help="A .csv, .xlsx, .parquet or .sav file; - is CSV from the standard input.",
         ),
     ],
-    row: given.Row = None,
-    column: given.Column = None,
-    value: given.Value = None,
-    segment: given.SegmentColumn = None,
-    reason: given.Reason = None,
-    items: given.Items = None,
-    layout: given.LayoutOption = given.LayoutName.AUTO,
-    missing: given.Missing = None,
-    decimal: given.Decimal = None,
-    sheet: given.Sheet = None,
-    encoding: given.Encoding = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show what would be imported; change nothing.")
     ] = False,
@@ -68,6 +59,8 @@ def import_(
     who: Who = "",
     as_json: AsJson = False,
     name: Name = None,
+    *,
+    reader: given.Reader,
 ) -> None:
     """Bring along answers that exist already, from CSV, Excel, Parquet or SPSS.
 
@@ -82,15 +75,13 @@ def import_(
     Lines that cannot be read are named, and nothing is imported.
     """
     where, (file,) = parted(words, "FILE")
-    table = given.file_table(file, sheet, encoding)
-    named = Columns(row, column, value, segment, reason, tuple(items or ()))
+    table = reader.table(file)
     with opened(where, name) as campaign:
-        likely = _items(campaign.design)
-        answers = given.answers_from(table, named, layout, missing, decimal, likely)
+        answers = reader.answers(table, likely=_items(campaign.design))
         frame = placed(campaign.design, answers)
         count = len(frame)
         if not preview:
-            with spinning(f"Writing {count:,} answers"):
+            with spinning(f"Writing {counted(count, 'answer')}"):
                 count = campaign.import_answers(frame, uniform=uniform, who=who, again=again)
     if as_json:
         print_json(_plain(answers, 0 if preview else count, count))
@@ -205,7 +196,7 @@ def _plain(answers: Answers, imported: int, found: int) -> dict[str, Any]:
 def _tell(answers: Answers, frame: pd.DataFrame, preview: bool) -> None:
     say(fill(answers.understood, Console().width, break_long_words=False, break_on_hyphens=False))
     if not preview:
-        say(f"{len(frame):,} answers imported.")
+        say(f"{counted(len(frame), 'answer')} imported.")
         return
     counts = frame["segment"].value_counts(sort=False)
     say("  ".join(f"{segment}: {count:,}" for segment, count in counts.items() if count))

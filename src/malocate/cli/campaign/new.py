@@ -12,6 +12,7 @@ from malocate.cli.campaign.finding import AsJson
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import say
 from malocate.errors import Conflict
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -73,7 +74,7 @@ def _tell(campaign: Campaign, where: str, as_json: bool) -> None:
         names = [segment.name for segment in segments]
         print_json({"database": str(campaign.store), "name": campaign.name, "segments": names})
         return
-    count = f"{len(segments)} segment{'s' if len(segments) > 1 else ''}"
+    count = counted(len(segments), "segment")
     say(
         f"{campaign.store} holds the campaign {campaign.name!r}: {count}, {cells:,} cells, "
         f"budget {campaign.design.budget:,g}."

@@ -8,6 +8,7 @@ import typer
 
 from malocate.cli.campaign.finding import Name, Where, Who, opened
 from malocate.cli.showing import say
+from malocate.problem.counting import counted
 
 Why = Annotated[str, typer.Option(help="The reason; it is logged and shown.")]
 
@@ -41,4 +42,4 @@ def give_up(where: Where = None, name: Name = None) -> None:
     """
     with opened(where, name) as campaign:
         count = campaign.give_up()
-    say(f"{count:,} question{'' if count == 1 else 's'} given up.")
+    say(f"{counted(count, 'question')} given up.")

@@ -16,6 +16,7 @@ from malocate.cli.campaign.finding import AsJson, Name, Where, opened
 from malocate.cli.campaign.tables import check_folder, print_json, write_text
 from malocate.cli.showing import say, spinning
 from malocate.errors import InvalidInput
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     from malocate.campaign import SegmentStatus, Status
@@ -39,7 +40,7 @@ def status(where: Where = None, as_json: AsJson = False, name: Name = None) -> N
         return
     say(f"{found.name}: {found.words}", style="bold")
     spent = f"{found.spent:,g} of {found.budget:,g} of the budget is planned"
-    say(f"{found.answered:,} answers; {spent}.")
+    say(f"{counted(found.answered, 'answer')}; {spent}.")
     Console().print(table(found), highlight=False)
     for words in (_meaning(found), *besides(found), forecast(found)):
         if words:
@@ -111,8 +112,8 @@ def forecast(found: Status) -> str:
     if not left or found.state != "open":
         return ""
     each = ", ".join(f"{name} {more:,}" for name, more in left.items())
-    total = sum(left.values())
-    return f"The goal takes about {total:,} answers more ({each}), if bounds go on falling so."
+    total = counted(sum(left.values()), "answer")
+    return f"The goal takes about {total} more ({each}), if bounds go on falling so."
 
 
 def _errors(segment: SegmentStatus) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from malocate.files import Table
 from malocate.files.answers import read_values
 from malocate.files.codebook import EMPTY
 from malocate.files.lines import Mistakes, number
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MEANINGS: dict[str, str] = {
     "answered": "recorded",
     "late": "recorded; they came after their deadline, and count all the same",
+    "reversed": "recorded; they had been refused before, and count now",
     "same": "told before; nothing was changed",
     "extra": "kept, but not counted: somebody else had answered that question meanwhile",
     "conflict": "NOT recorded: the ticket has another answer; `malocate correct` changes it",
@@ -32,6 +34,11 @@ MEANINGS: dict[str, str] = {
     "declined": "recorded as refused, with the reason; they are not asked again",
     "settled": "NOT recorded as refused: the ticket was settled otherwise, or ran out",
 }
+ALONE = {
+    "late": "recorded; it came after its deadline, and counts all the same",
+    "reversed": "recorded; it had been refused before, and counts now",
+}
+"""Meanings that differ where there is one answer only."""
 REFUSED = {
     "conflict": "has another answer",
     "gone": "was erased",
@@ -149,7 +156,7 @@ def _tell_one(ticket: str, outcome: Outcome, as_json: bool) -> None:
     if as_json:
         print_json({"ticket": ticket, "outcome": outcome})
     else:
-        say(f"{outcome}: {MEANINGS[outcome].replace('they came after their', 'it came after its')}")
+        say(f"{outcome}: {ALONE.get(outcome, MEANINGS[outcome])}")
 
 
 def _tell_many(lines: list[Told], became: list[str], empty: int, as_json: bool) -> None:
@@ -174,4 +181,4 @@ def _say_counts(lines: list[Told], counts: Counter[str], empty: int) -> None:
         if counts[outcome]:
             say(f"{counts[outcome]:,} {outcome}: {meaning}")
     if empty or not lines:
-        say(f"{empty:,} lines without a value were left out")
+        say(f"{counted(empty, 'line')} without a value left out")

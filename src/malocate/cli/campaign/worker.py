@@ -18,6 +18,7 @@ import typer
 from malocate.cli.campaign.finding import Name, Where, opened
 from malocate.cli.showing import say
 from malocate.errors import StoreError
+from malocate.problem.counting import counted
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign
@@ -87,7 +88,7 @@ def _step(campaign: Campaign) -> str:
     """Take overdue tickets back, plan if it is time, and give the campaign's state."""
     back = campaign.store.reclaim(campaign.id, now=time.time())
     if back:
-        say(f"{_clock()} {back:,} overdue questions taken back.")
+        say(f"{_clock()} {counted(back, 'overdue question')} taken back.")
     result = campaign.plan()
     if result in ("planned", "ended"):
         say(f"{_clock()} {campaign.status().words}")
