@@ -7,43 +7,39 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malocate.campaign import differing, erasing, exporting, importing, tickets
+from malocate.campaign import differing, erasing, exporting, importing, lending, tickets
 from malocate.campaign.amending import Amendment, CellsOf, Lines, prepared
 from malocate.campaign.checks import (
     check_texts,
     checked_lease,
     checked_name,
-    checked_number,
     checked_request,
     checked_text,
 )
+from malocate.campaign.lending import Rows
 from malocate.campaign.opening import closed_on_error, usual_name
 from malocate.campaign.planner import Planner, Result
-from malocate.campaign.presence import Presence, places_of
 from malocate.campaign.reporting import Report, reported
 from malocate.campaign.status import Status, status_of
+from malocate.campaign.telling import answer_of, check_recorded
 from malocate.campaign.tickets import Stub, Ticket, id_of, not_out, ticket_of
 from malocate.campaign.trays import on_tray
 from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.campaign.waves import Wave, wave_of
 from malocate.confidence.difference import Difference
 from malocate.design import Design
-from malocate.errors import Conflict, InvalidInput, InvalidType, NotFound
+from malocate.errors import Conflict, InvalidType, NotFound
 from malocate.problem import Segment
-from malocate.problem.checks import LARGEST
 from malocate.problem.collecting import not_collecting
 from malocate.rounds import Finding
 from malocate.rounds.step import MapOf
 from malocate.store import Answer, Asked, Brought, Held, Lent, Look, Outcome, Store
-from malocate.store.planning import TOO_FAR_AHEAD
 
 if TYPE_CHECKING:
     import pandas
 
 LEASE = 3600.0
 """Seconds for which a ticket is lent, unless somebody says otherwise."""
-
-Rows = Iterable[Hashable]
 
 
 class Campaign:
@@ -151,11 +147,12 @@ class Campaign:
         The list is empty when nothing is to be asked now; `status` says why. When the round is
         answered, the next is planned here, unless a worker does it or `plan` is False.
         """
-        most = checked_request(n, who, lease, capacity)
-        lent = self._lend(most, who, lease, segment, rows)
+        wanted = self.wanted(n, who=who, lease=lease, capacity=capacity)
+        lent = self._lend(wanted, segment, rows)
         idle = plan and lent.state == "open" and not lent.before and not lent.fresh
         if idle and not self._worker_is_there() and self.plan() == "planned":
-            lent = self._lend(most, who, lease, segment, rows)
+            wanted = self.wanted(n, who=who, lease=lease, capacity=capacity)
+            lent = self._lend(wanted, segment, rows)
         given = self._tickets(lent)
         return on_tray(given, given[0].draw) if rows is not None and given else given
 
@@ -219,16 +216,7 @@ class Campaign:
         value than before is a `Conflict`: `correct` changes an answer.
         """
         (outcome,) = self.tell_many([(ticket, value)])
-        if outcome == "gone":
-            raise NotFound(
-                f"The question of ticket {id_of(ticket)} has been erased; there is nothing to "
-                "answer."
-            )
-        if outcome == "conflict":
-            raise Conflict(
-                f"Ticket {id_of(ticket)} has been answered otherwise, and now {value!r}. The first "
-                "answer stands; use `correct` to change it."
-            )
+        check_recorded(outcome, ticket, value)
         return outcome
 
     def tell_many(self, answers: Iterable[tuple[str | Ticket, float]]) -> list[Outcome]:
@@ -458,18 +446,9 @@ class Campaign:
     def _refresh(self) -> None:
         self._read(self.store.held(self.id))
 
-    def _lend(
-        self, most: int, who: str, lease: float, segment: str | None, rows: Rows | None
-    ) -> Lent:
-        now = self._clock()
-        chosen: dict[str, Any] = {}
-        if rows is not None:
-            present = Presence.of(self._design, rows, segment)
-            chosen = {"redraw": present.redraw, "note": present.note()}
-            chosen["segments"] = list(present.rows)
-        elif segment is not None:
-            chosen["segments"] = places_of(self._design, segment)
-        return self.store.lend(self.id, most, who, now=now, until=now + lease, **chosen)
+    def _lend(self, wanted: Asked, segment: str | None, rows: Rows | None) -> Lent:
+        told = (self._design, wanted, self._clock())
+        return lending.lend(self.store, self.id, *told, segment, rows)
 
     def _tickets(self, lent: Lent) -> list[Ticket]:
         if lent.version != self._version:
@@ -478,8 +457,7 @@ class Campaign:
         return [ticket_of(self._design, self._secret, each) for each in drawn]
 
     def _worker_is_there(self) -> bool:
-        ahead = self.store.held(self.id).worker_until - self._clock()
-        return 0 <= ahead <= TOO_FAR_AHEAD
+        return lending.worker_is_there(self.store.held(self.id), self._clock())
 
     def _stub(self, ticket: str | Ticket) -> Stub:
         return tickets.read(self._secret, id_of(ticket))
@@ -488,12 +466,4 @@ class Campaign:
         stub = self._stub(ticket)
         if stub.segment >= len(self._design.segments):
             self._refresh()
-        segment = self._design.segments[stub.segment]
-        number = checked_number(value, f"The answer to ticket {id_of(ticket)}")
-        low, high = segment.scale or (-LARGEST, LARGEST)
-        if not low <= number <= high:
-            raise InvalidInput(
-                f"The answer to ticket {id_of(ticket)} is {value!r}; answers of segment "
-                f"{segment.name!r} go from {low:g} to {high:g}."
-            )
-        return Answer(stub.draw, stub.attempt, number)
+        return answer_of(self._design, stub, ticket, value)
