@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from surveys import small_design
@@ -15,7 +16,7 @@ from surveys import small_design
 from malocate import Campaign
 from malocate.cli.campaign import COMMANDS
 
-ask_module = sys.modules["malocate.cli.campaign.ask"]
+ask_module = import_module("malocate.cli.campaign.ask")
 DESIGN = """
 budget = 120
 

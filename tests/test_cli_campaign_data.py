@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from importlib import import_module
 
 import pandas as pd
 import pytest
@@ -20,7 +21,7 @@ from surveys import PEOPLE, WINES, live, small_design, value_of
 from malocate import Campaign, Design, Segment, SoftImpute, StoreError
 from malocate.files import read_table
 
-worker_module = sys.modules["malocate.cli.campaign.worker"]
+worker_module = import_module("malocate.cli.campaign.worker")
 
 
 @pytest.fixture
@@ -34,6 +35,15 @@ def counted(campaign):
 
 
 OLD = "segment,row,column,value\nnorth,p1,w2,4\nsouth,p0,w0,1\nnorth,p1,w2,5\n"
+
+
+def test_cells_without_an_answer_are_noted_in_the_log(run, campaign):
+    text = OLD + "north,p2,w1,refused\nnorth,p3,w1,dk\nsouth,p3,w1,refused\n"
+    assert run("import", "-", stdin=text).exit_code == 0
+    events = [each.told for each in campaign.store.events(campaign.id) if each.kind == "imported"]
+    noted = [each["without"] for each in events if "without" in each]
+    assert noted == [{"refused": 2, "don't know": 1}]
+    assert campaign.verify().ok
 
 
 def test_answers_from_before_are_imported_and_marked(run, campaign):

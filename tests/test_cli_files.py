@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +17,7 @@ from malocate import Campaign, Design, Segment, SoftImpute
 from malocate.campaign.waves import quotas
 from malocate.files import read_table, write_table
 
-columns_module = sys.modules["malocate.cli.columns"]
+columns_module = import_module("malocate.cli.columns")
 WIDE = "region,name,age,w0,w1\nnorth,p1,34,4,refused\nsouth,p2,51,,2\nnorth,p1,34,5,DK\n"
 
 

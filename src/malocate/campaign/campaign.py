@@ -350,19 +350,26 @@ class Campaign:
         return exporting.export(what, self.store, self.id, self._design, self.findings)
 
     def import_answers(
-        self, frame: pandas.DataFrame, *, uniform: bool = False, who: str = "", again: bool = True
+        self,
+        frame: pandas.DataFrame,
+        *,
+        uniform: bool = False,
+        who: str = "",
+        again: bool = True,
+        without: Mapping[str, int] | None = None,
     ) -> int:
         """Bring answers along from before the campaign; give how many.
 
         The frame has the columns row, column, value (and segment, where there are several), by
         label. They cost nothing of the budget. Only if `uniform` declares that every askable
-        cell had the same chance can bands that rest on them be called certified.
+        cell had the same chance can bands that rest on them be called certified. How many cells
+        were `without` an answer, by reason, is noted in the log; they are no draws of ours.
         """
         check_texts(who=who)
 
         def prepare(look: Look) -> Brought:
             self._read(look.held)
-            return importing.prepared(look, self._design, frame, uniform, who, again)
+            return importing.prepared(look, self._design, frame, uniform, who, again, without)
 
         with not_collecting():
             return self.store.bring(self.id, prepare, now=self._clock())

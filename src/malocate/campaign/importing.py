@@ -144,8 +144,9 @@ def prepared(
     uniform: bool,
     who: str,
     again: bool = True,
+    without: Mapping[str, int] | None = None,
 ) -> Brought:
-    """Give the answers, caveats and events of an import."""
+    """Give the answers, caveats and events of an import; the first tells of cells `without` any."""
     found = read_frame(design, frame)
     if not again and found and all(_there(look, place, own) for place, own in found.items()):
         raise InvalidInput(
@@ -169,6 +170,8 @@ def prepared(
             events.append(told | {"answers": cells[start:stop]} | declared)
         imported.append(own.imported(place, first))
         first -= len(own.rows)
+    if events and without:
+        events[0]["without"] = dict(without)
     return Brought(imported, caveats.text(), events)
 
 

@@ -82,7 +82,9 @@ def import_(
         count = len(frame)
         if not preview:
             with spinning(f"Writing {counted(count, 'answer')}"):
-                count = campaign.import_answers(frame, uniform=uniform, who=who, again=again)
+                told: dict[str, Any] = {"uniform": uniform, "who": who, "again": again}
+                told["without"] = answers.unanswered
+                count = campaign.import_answers(frame, **told)
     if as_json:
         print_json(_plain(answers, 0 if preview else count, count))
     else:
