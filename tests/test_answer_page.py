@@ -14,8 +14,10 @@ from webs import tasting
 
 from malocate import Campaign, Design, Segment
 from malocate.campaign.tickets import AGAIN
+from malocate.errors import StoreError
 from malocate.server import answering, create_app, languages
 from malocate.server.answering import Scale, next_question
+from malocate.server.desk import Desk
 
 
 @pytest.fixture
@@ -149,9 +151,10 @@ def test_a_refusal_is_kept_with_its_reason(web, campaign):
     ("fields", "status", "words"),
     [
         ({"value": "9"}, 422, "go from 1 to 5"),
-        ({"value": "nan"}, 422, "must be finite"),
-        ({"value": "much"}, 422, "it must be a number"),
-        ({"value": "3", "ticket": "0-1-1-made-up"}, 404, "There is no ticket"),
+        ({"value": "nan"}, 422, "must be a number"),
+        ({"value": "much"}, 422, "must be a number"),
+        ({"value": "9", "lang": "de"}, 422, "Answers go"),  # the design speaks no German
+        ({"value": "3", "ticket": "0-1-1-made-up"}, 404, "not there any more"),
         ({"value": "3", "who": " "}, 422, "does not say who"),
         ({"value": "3", "reason": "x" * 30_000}, 422, "bytes"),
     ],
@@ -265,6 +268,38 @@ def test_a_language_is_wanted_or_what_the_browser_likes(spoken, params, accept, 
     page = spoken.get(ANSWER, params={"who": "Ada"} | params, headers=headers).text
     assert words in question(page)
     assert skip in shown(page)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"value": "beaucoup"}, "La réponse doit être un nombre."),
+        ({"value": "9"}, "Les réponses vont de 1 à 5 ; donnez-en une autre."),
+        ({"value": "3", "ticket": "0-1-1-made-up"}, "Cette question n'existe plus"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_answerer_s_language(spoken, fields, words):
+    answer = send(spoken, spoken.get(ANSWER, params={"who": "Ada", "lang": "fr"}).text, **fields)
+    assert answer.status_code in (404, 422)
+    assert '<html lang="fr">' in answer.text
+    assert words in shown(answer.text)
+    assert "Cela n'a pas marché." in shown(answer.text)
+    assert "lang=fr" in answer.text.partition('class="button"')[2]  # the way back keeps it
+
+
+def test_a_contradiction_and_a_database_that_is_away_are_said_so_too(spoken, monkeypatch):
+    page = spoken.get(ANSWER, params={"who": "Ada", "lang": "fr"}).text
+    send(spoken, page, value="4")
+    answer = send(spoken, page, value="2")
+    assert (answer.status_code, "la première reste" in shown(answer.text)) == (409, True)
+
+    async def away(*_):
+        raise StoreError("postgresql://cellar: The server cannot be reached.")
+
+    monkeypatch.setattr(Desk, "tell", away)
+    answer = send(spoken, page, value="4")
+    assert (answer.status_code, "pas pour le moment" in shown(answer.text)) == (503, True)
+    assert "postgresql" not in answer.text
 
 
 def test_the_language_stays_from_question_to_question(spoken):

@@ -187,6 +187,18 @@ def test_the_dashboard_follows_and_outlives_a_restart(page, campaign, server):
     assert page.evaluate("window.here") is True
 
 
+def test_the_list_of_campaigns_follows(page, campaign):
+    page.goto("/")
+    page.evaluate("window.here = true")
+    (ticket,) = campaign.ask(1, who="field")
+    before = campaign.status().answered
+    count = page.locator(".facts div", has_text="answers").locator("dd").first
+    playwright.expect(count).to_have_text(str(before))
+    campaign.tell(ticket, 3)
+    playwright.expect(count).to_have_text(str(before + 1), timeout=SOON)
+    assert page.evaluate("window.here") is True
+
+
 def test_a_new_round_is_shown_without_reloading_and_keeps_what_is_open(page, campaign):
     page.goto("/c/tasting")
     page.evaluate("window.here = true")

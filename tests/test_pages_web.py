@@ -227,6 +227,21 @@ def test_live_parts_come_with_a_tag_and_again_only_when_they_changed(fresh):
     assert after.status_code == 200
 
 
+def test_the_list_of_campaigns_is_kept_up_to_date(fresh):
+    page = fresh.get("/").text
+    assert 'data-live="/live"' in page
+    first = fresh.get("/live")
+    cards = first.json()["parts"]["campaigns"]
+    assert cards.strip() in page
+    headers = {"if-none-match": first.headers["etag"]}
+    assert fresh.get("/live", headers=headers).status_code == 304
+    fresh.post(ANSWER, data=form_of(fresh.get(f"{ANSWER}?who=Ada").text) | {"value": "3"})
+    time.sleep(1.1)  # a status is shared for a second
+    after = fresh.get("/live", headers=headers)
+    assert after.status_code == 200
+    assert after.json()["parts"]["campaigns"] != cards
+
+
 @pytest.mark.parametrize("path", ["/c/tasting/s/west", "/c/nowhere", "/c/tasting?p=x", "/static/x"])
 def test_what_is_not_there_is_told_on_a_page(web, path):
     answer = web.get(path)

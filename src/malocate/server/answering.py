@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -19,12 +21,13 @@ from fastapi.responses import RedirectResponse
 from malocate.campaign import Campaign, Ticket
 from malocate.design import Question
 from malocate.drawing.numbers import number
-from malocate.errors import Conflict, InvalidInput, NotFound
+from malocate.errors import Conflict, InvalidInput, MalocateError, NotFound
 from malocate.problem import Segment
 from malocate.server import languages
 from malocate.server.languages import Phrases, phrases_of
 from malocate.server.office import Office
 from malocate.server.pages import Name, form_of, visiting
+from malocate.server.problems import status_of
 from malocate.server.protection import check_origin
 from malocate.server.rendering import PageRoute, page, segment_path
 
@@ -167,7 +170,11 @@ def router(office: Office) -> APIRouter:
         trace = Trace.of(request, name, form.get("who", "").strip())
         if not trace.who:
             raise InvalidInput("The form does not say who answers; open the answer page again.")
-        note, trace = await _done(office, campaign, trace, form)
+        try:
+            note, trace = await _done(office, campaign, trace, form)
+        except MalocateError as problem:
+            tongue = Tongue.of(request, campaign, form.get("lang", "")[:20])
+            return _refused(name, tongue, trace, problem, _limits(campaign, form))
         told = {"who": trace.who, "note": note}
         if lang := form.get("lang", "")[:20]:
             told["lang"] = lang
@@ -176,6 +183,28 @@ def router(office: Office) -> APIRouter:
         return answer
 
     return pages
+
+
+def _refused(
+    name: str, tongue: Tongue, trace: Trace, problem: MalocateError, scale: Scale
+) -> Response:
+    """Say why something was not recorded, in the words of the page."""
+    say, status = tongue.say, status_of(problem)
+    words = {404: say.unknown, 409: say.contradicts, 503: say.away}.get(status, say.failed)
+    if isinstance(problem, NoNumber):
+        words = say.no_number
+    elif status == 422 and scale.low is not None and scale.high is not None:
+        words = say.outside.format(low=number(scale.low), high=number(scale.high))
+    back = f"/c/{segment_path(name)}/answer?{urlencode({'who': trace.who, 'lang': tongue.tag})}"
+    shown = {"title": say.failed, "sentence": words, "back": (back, say.look_again)}
+    return page("problem.html", status, lang=tongue.tag, say=say, **shown)
+
+
+def _limits(campaign: Campaign, form: Mapping[str, str]) -> Scale:
+    """Give the scale of the segment that a form is about; none where there is no such segment."""
+    named = (each for each in campaign.design.segments if each.name == form.get("segment"))
+    found = next(named, None)
+    return Scale.of(None if found is None else found.scale)
 
 
 async def _asking(
@@ -279,7 +308,7 @@ async def _done(
         except Conflict:
             return "gone", trace
         return "refused", trace
-    value = _value(form.get("value", ""))
+    value = value_of(form.get("value", ""))
     last = Last(ticket, value, *(form.get(n, "")[:500] for n in ("segment", "row", "column")))
     if does == "correct":
         reason = f"undone by {trace.who} on the answer page"
@@ -302,13 +331,18 @@ async def _skipped(
     return "skipped", replace(trace, skipped=(*trace.skipped, _draw(ticket))[-MOST_SKIPPED:])
 
 
-def _value(text: str) -> float:
+class NoNumber(InvalidInput):
+    """An answer that is no number."""
+
+
+def value_of(text: str) -> float:
     """Read an answer; a comma does for a point.
 
-    >>> _value("3,5")
+    >>> value_of("3,5")
     3.5
     """
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError:
-        raise InvalidInput(f"The answer is {text!r}; it must be a number.") from None
+    with suppress(ValueError):
+        value = float(text.strip().replace(",", "."))
+        if math.isfinite(value):
+            return value
+    raise NoNumber(f"The answer is {text!r}; it must be a number.")

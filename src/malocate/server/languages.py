@@ -49,6 +49,11 @@ class Phrases:
     undo: str
     offline: str
     failed: str
+    no_number: str
+    outside: str
+    contradicts: str
+    unknown: str
+    away: str
     signed_out: str
     who_title: str
     who: str
@@ -105,6 +110,11 @@ ENGLISH = Phrases(
     undo="Undo",
     offline="No connection. Your answer is kept on this device, and sent as soon as there is one.",
     failed="That did not work.",
+    no_number="The answer must be a number.",
+    outside="Answers go from {low} to {high}; give another.",
+    contradicts="This question has been answered otherwise; the first answer stands.",
+    unknown="That question is not there any more; look for another.",
+    away="Answers cannot be taken just now; try again in a moment.",
     signed_out="Your answer is kept on this device; sign in, and open this page again.",
     who_title="Who answers?",
     who="A name for you or this tablet",
@@ -159,6 +169,11 @@ GERMAN = Phrases(
         "Keine Verbindung. Ihre Antwort bleibt auf diesem Gerät und wird gesendet, sobald es geht."
     ),
     failed="Das hat nicht geklappt.",
+    no_number="Die Antwort muss eine Zahl sein.",
+    outside="Antworten gehen von {low} bis {high}; geben Sie eine andere.",
+    contradicts="Diese Frage ist schon anders beantwortet; die erste Antwort bleibt.",
+    unknown="Diese Frage gibt es nicht mehr; sehen Sie nach einer anderen.",
+    away="Antworten können gerade nicht angenommen werden; versuchen Sie es gleich noch einmal.",
     signed_out=(
         "Ihre Antwort bleibt auf diesem Gerät; melden Sie sich an und öffnen Sie die Seite wieder."
     ),
@@ -211,6 +226,11 @@ FRENCH = Phrases(
     undo="Annuler",
     offline="Pas de connexion. Votre réponse est gardée sur cet appareil et sera envoyée ensuite.",
     failed="Cela n'a pas marché.",
+    no_number="La réponse doit être un nombre.",
+    outside="Les réponses vont de {low} à {high} ; donnez-en une autre.",
+    contradicts="Cette question a déjà une autre réponse ; la première reste.",
+    unknown="Cette question n'existe plus ; cherchez-en une autre.",
+    away="Les réponses ne passent pas pour le moment ; réessayez dans un instant.",
     signed_out=(
         "Votre réponse est gardée sur cet appareil ; connectez-vous et rouvrez cette page."
     ),
@@ -263,6 +283,11 @@ SPANISH = Phrases(
     undo="Deshacer",
     offline="Sin conexión. Su respuesta se guarda en este dispositivo y se enviará en cuanto haya.",
     failed="Eso no ha funcionado.",
+    no_number="La respuesta debe ser un número.",
+    outside="Las respuestas van de {low} a {high}; dé otra.",
+    contradicts="Esta pregunta ya tiene otra respuesta; queda la primera.",
+    unknown="Esa pregunta ya no está; busque otra.",
+    away="Ahora no se pueden recibir respuestas; inténtelo en un momento.",
     signed_out="Su respuesta se guarda en este dispositivo; entre y abra la página otra vez.",
     who_title="¿Quién responde?",
     who="Un nombre para usted o esta tableta",

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from malocate.campaign import Campaign
+from malocate.campaign import Campaign, Status
 from malocate.campaign.picturing import looks_chart
 from malocate.drawing import heat
 from malocate.errors import InvalidInput
@@ -106,12 +106,17 @@ def _overview(pages: APIRouter, office: Office, watching: Watching) -> None:
     @pages.get("/")
     async def campaigns(request: Request) -> Response:
         visitor = await office.enter(request, "viewer")
-        found = []
-        for name in await office.names(request):
-            campaign, _ = await office.campaign(request, name, "viewer")
-            found.append((await office.desk.read(watching.of(campaign).status))[0])
+        found = await _standing(office, watching, request)
         shown = visiting(office, visitor) | {"title": "Campaigns", "campaigns": found}
         return page("campaigns.html", **shown)
+
+    @pages.get("/live")
+    async def live_list(request: Request) -> Response:
+        """Give the list of campaigns as it is now."""
+        found = await _standing(office, watching, request)
+        parts = {"campaigns": part("cards.html", campaigns=found)}
+        told = {"look": "", "words": "", "parts": parts}
+        return with_etag(request, json.dumps(told, ensure_ascii=False))
 
     @pages.get("/c/{name}")
     async def campaign(request: Request, name: Name, p: PageNumber = 1) -> Response:
@@ -134,6 +139,15 @@ def _overview(pages: APIRouter, office: Office, watching: Watching) -> None:
         }
         told = {"look": view.look, "words": view.status.words, "parts": parts}
         return with_etag(request, json.dumps(told, ensure_ascii=False))
+
+
+async def _standing(office: Office, watching: Watching, request: Request) -> list[Status]:
+    """Give how the campaigns stand that a visitor may see."""
+    found = []
+    for name in await office.names(request):
+        campaign, _ = await office.campaign(request, name, "viewer")
+        found.append((await office.desk.read(watching.of(campaign).status))[0])
+    return found
 
 
 def _segment(pages: APIRouter, office: Office, watching: Watching) -> None:

@@ -48,11 +48,10 @@ function later() {
 
 function refused(answer, text) {
   const said = new DOMParser().parseFromString(text, "text/html").getElementById("problem");
-  const words = said ? said.textContent : body.dataset.failed;
   busy(false);
-  if (answer.status === 401) return note(`${words} ${body.dataset.signedOut}`, true);
+  if (answer.status === 401) return note(body.dataset.signedOut, true);
   keep(null);
-  note(words, true);
+  note(said ? said.textContent : body.dataset.failed, true);
 }
 
 async function send() {

@@ -1,4 +1,4 @@
-// Keeps a campaign's page up to date, and lets the arrow keys walk through the heat map.
+// Keeps the list of campaigns and a campaign's page up to date, and lets the arrow keys walk through the heat map.
 "use strict";
 
 const EVERY = 3000, LONGEST = 15000;
