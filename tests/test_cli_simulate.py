@@ -141,7 +141,7 @@ def test_a_seed_decides_everything(run, design):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rank", "many"], "--rank many is not a rank; write a number, or a segment's name, ="),
+        (["--rank", "many"], "--rank many is no rank; write a number, or a segment's name, ="),
         (["--rank", "noth=3"], "given for a segment 'noth', which is none; did you mean 'north'?"),
         (["--rank", "99"], "rank of 'north' is 99; for shape (20, 16) it is 16 at most."),
         (["--rank", "0"], "rank of 'north' is 0"),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 import malocate
@@ -16,8 +16,7 @@ from malocate.campaign.report_parts import LARGEST, MOST_SEGMENTS, Facts, facts_
 from malocate.campaign.reporting import reported
 from malocate.campaign.status import Status
 from malocate.design import Design
-from malocate.drawing.numbers import number
-from malocate.problem.counting import counted
+from malocate.drawing.templates import environment
 from malocate.rounds import Finding
 from malocate.store import Store
 
@@ -53,12 +52,4 @@ def render(facts: Facts, now: float) -> str:
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("malocate.campaign"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": number, "counted": counted}
-    return environment.get_template("report.html")
+    return environment("malocate.campaign").get_template("report.html")

@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from malocate.cli.segments import by_segment
 from malocate.cli.showing import ends
-from malocate.errors import InvalidInput
 from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 
@@ -127,18 +127,7 @@ def names_of(design: Design, against: Rival) -> tuple[str, str]:
 
 def ranks_of(design: Design, given: Sequence[str]) -> dict[str, int]:
     """Read ranks: "3" is for all segments, "north=8" for one; the later wins."""
-    ranks: dict[str, int] = {}
-    for text in given:
-        name, equals, number = text.rpartition("=")
-        try:
-            rank = int(number)
-        except ValueError:
-            raise InvalidInput(
-                f"--rank {text} is not a rank; write a number, or a segment's name, = and a number."
-            ) from None
-        names = [name] if equals else [segment.name for segment in design.segments]
-        ranks |= dict.fromkeys(names, rank)
-    return ranks
+    return by_segment(design, given, int, "--rank", "rank")
 
 
 def _plain_run(run: Run) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
-from malocate.drawing.numbers import number
+from malocate.drawing.templates import environment
 from malocate.errors import MalocateError, NotFound
-from malocate.problem.counting import counted
 from malocate.server.access import NotAllowed
 from malocate.server.problems import status_of
 
@@ -48,14 +47,8 @@ def segment_path(text: object) -> str:
 
 
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("malocate.server"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"number": number, "counted": counted, "part": segment_path}
+    made = environment("malocate.server")
+    made.filters |= {"part": segment_path}
     made.globals |= {"asset": asset}
     return made
 

@@ -12,6 +12,7 @@ import typer
 
 from malocate.cli.campaign.finding import Name, Where, Who, opened
 from malocate.cli.campaign.labels import SIDES, Cells, label_of
+from malocate.cli.segments import by_segment
 from malocate.cli.showing import say
 from malocate.errors import InvalidInput
 from malocate.files import read_table
@@ -88,17 +89,7 @@ def _change(campaign: Campaign, changes: dict[str, Any], why: str, who: str) -> 
 
 def _goals(design: Design, given: Sequence[str] | None) -> float | dict[str, float] | None:
     """Read goals: "0.2" is for all segments, "north=0.1" for one, beside those that stand."""
-    goals: dict[str, float] = {}
-    for text in given or []:
-        name, equals, number = text.rpartition("=")
-        try:
-            goal = float(number)
-        except ValueError:
-            raise InvalidInput(
-                f"--rmse {text} is no goal; write a number, or a segment's name, = and a number."
-            ) from None
-        names = [name] if equals else [segment.name for segment in design.segments]
-        goals |= dict.fromkeys(names, goal)
+    goals = by_segment(design, given or [], float, "--rmse", "goal")
     if not goals:
         return None
     return goals if any("=" in text for text in given or []) else next(iter(goals.values()))
