@@ -52,9 +52,10 @@ REPLAYED = """RMSE: the root of the mean squared error of a cell by held-out ans
 counting alike. The interval is of the ratio of mean losses, paired by replay: it speaks of other
 splits and draws, not of other people. *Hold*: the share of segments and replays in which the
 bound was not below the error by held-out answers, whose own chance is given no slack."""
-WIDTHS = """Bounds and errors as roots of their sums over the segments. The estimated error is
-MALocate's of the average of the fold fits, held against the same average's error by held-out
-answers. Answers are those of each segment, in order, means of the replays."""
+WIDTHS = """Bounds and errors as roots of their sums over the segments. The estimate is that of the
+average of the fold fits, held against the same average's error by held-out answers; MALocate goes
+by it, Uniform does not, and in one round nobody looks before the end. Answers are those of each
+segment, in order, means of the replays."""
 LIMIT = """Mean squared error over the limit σ² r (d1 + d2 − r) / n, and processor time of `fit`
 on one thread with the answers already grouped by cell; means of the seeds."""
 
