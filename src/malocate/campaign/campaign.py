@@ -317,7 +317,7 @@ class Campaign:
         found, status = self.findings(), self.status()
         return page_of(self.store, self.id, self._design, status, found, self._clock())
 
-    def findings(self) -> list[Finding | None]:
+    def findings(self) -> Sequence[Finding | None]:
         """Give what each segment's last look found: its completion and its band."""
         self._refresh()
         return self._planner.findings(self._design)

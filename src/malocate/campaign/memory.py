@@ -10,9 +10,9 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 from malocate.confidence.audit import Audit, Check
 from malocate.confidence.band import Band, Folding
@@ -25,6 +25,12 @@ from malocate.estimators.base import Completion
 from malocate.problem import Segment
 from malocate.problem.plain import finite
 from malocate.rounds import Finding
+
+Read = Callable[[bytes, Design, int], Finding]
+"""Reads a finding, for the segment at a place of the design."""
+
+Taken = Callable[[Any], Any]
+"""Gives the completion or the ensemble that is at a place among the parts."""
 
 _SAID = (
     "estimate", "se", "upper", "label", "given", "noise", "replicated", "delivered",
@@ -52,17 +58,40 @@ def pack(finding: Finding) -> bytes:
     return _joined(json.dumps(finite(head)).encode(), parts)
 
 
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Stands where a completion would, and keeps the bytes that it is in."""
+
+    body: bytes
+
+
 def unpack(body: bytes, design: Design, place: int) -> Finding:
     """Read a finding back, for the segment at `place` of the design."""
     told, files = _split(body)
     segment = design.segments[place]
     loaded = [Completion.load(io.BytesIO(each)) for each in files]
     parts = [_labelled(each, segment) for each in loaded]
-    bands = {name: _band(each, parts, design, segment) for name, each in told["bands"].items()}
+    return _finding(told, lambda where: _taken(where, parts), design, segment)
+
+
+def outline(body: bytes, design: Design, place: int) -> Finding:
+    """Read a finding's numbers and words alone, which is all that deciding where to ask needs."""
+    unread: Any = Unread(body)
+    return _finding(_split(body)[0], lambda _: unread, design, design.segments[place])
+
+
+def whole(finding: Finding | None, design: Design, place: int) -> Finding | None:
+    """Give a finding with its completions, reading them where they are unread."""
+    kept: Any = None if finding is None else finding.completion
+    return unpack(kept.body, design, place) if isinstance(kept, Unread) else finding
+
+
+def _finding(told: dict[str, Any], taken: Taken, design: Design, segment: Segment) -> Finding:
+    bands = {name: _band(each, taken, design, segment) for name, each in told["bands"].items()}
     return Finding(
         asked=told["asked"],
         number=told["number"],
-        completion=_taken(told["completion"], parts),
+        completion=taken(told["completion"]),
         band=bands["band"],
         on_grid=told["on_grid"],
         latest=bands.get("latest", bands["band"]),
@@ -72,12 +101,41 @@ def unpack(body: bytes, design: Design, place: int) -> Finding:
     )
 
 
-def unpack_all(kept: Mapping[int, bytes], design: Design) -> list[Finding | None]:
+def unpack_all(
+    kept: Mapping[int, bytes], design: Design, read: Read = unpack
+) -> list[Finding | None]:
     """Give what the last look of every segment found; None for those without one."""
     return [
-        unpack(kept[place], design, place) if place in kept else None
+        read(kept[place], design, place) if place in kept else None
         for place in range(len(design.segments))
     ]
+
+
+class Kept(Sequence[Finding | None]):
+    """What the last look of every segment found, each read from its bytes when it is wanted."""
+
+    def __init__(self, bodies: Mapping[int, bytes], design: Design) -> None:
+        self._bodies, self._design = bodies, design
+        self._read: dict[int, Finding] = {}
+
+    def __len__(self) -> int:
+        """Count the segments."""
+        return len(self._design.segments)
+
+    @overload
+    def __getitem__(self, place: int) -> Finding | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Finding | None]: ...
+    def __getitem__(self, place: int | slice) -> Finding | list[Finding | None] | None:
+        """Give what is known of the segment at a place; None before its first look."""
+        if isinstance(place, slice):
+            return [self[each] for each in range(len(self))[place]]
+        place = range(len(self))[place]
+        if place not in self._bodies:
+            return None
+        if place not in self._read:
+            self._read[place] = unpack(self._bodies[place], self._design, place)
+        return self._read[place]
 
 
 def _labelled(done: Completion, segment: Segment) -> Completion:
@@ -99,23 +157,20 @@ def _said(band: Band | None, parts: list[Completion]) -> dict[str, Any] | None:
 
 
 def _band(
-    told: dict[str, Any] | None, parts: list[Completion], design: Design, segment: Segment
+    told: dict[str, Any] | None, taken: Taken, design: Design, segment: Segment
 ) -> Band | None:
     if told is None:
         return None
     said: dict[str, Any] = {n: float(told[n]) if n in _NUMBERS else told[n] for n in _SAID}
     nothing = segment.observations([], [], [])
-    whole = design.scheme.whole
-    ensemble = _taken(told["ensemble"], parts)
-    assert isinstance(ensemble, Ensemble)  # noqa: S101  # it was written as one
     return Band(
         **said,
-        completion=_taken(told["completion"], parts),
-        ensemble=ensemble,
-        bound=bound_of(design.bound, nothing, whole),
+        completion=taken(told["completion"]),
+        ensemble=taken(told["ensemble"]),
+        bound=bound_of(design.bound, nothing, design.scheme.whole),
         audit=_audit(told.get("audit")),
         folding=Folding(design.scheme, design.seed, segment.name),
-        evidence=Evidence([], Noise(), nothing, whole),
+        evidence=Evidence([], Noise(), nothing, design.scheme.whole),
     )
 
 

@@ -44,6 +44,7 @@ class Planner:
         self._store, self._campaign, self._clock = store, campaign, clock
         self._lease, self._map_of = lease, map_of
         self._latest: tuple[tuple[int, int], list[Finding | None]] | None = None
+        self._read: tuple[str, Design] | None = None
         self._me = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
     def step(self) -> Result:
@@ -102,17 +103,26 @@ class Planner:
         return "ended" if isinstance(step.next, Stop) else "planned"
 
     def _stage(self, held: Held) -> Stage:
-        design, caveats = Design.from_toml(held.design), Caveats.read(held.caveats)
+        design, caveats = self._design(held.design), Caveats.read(held.caveats)
         batches = _batches(self._store, held, design)
         if self._latest is not None and self._latest[0] == (held.round, held.version):
             findings = self._latest[1]
         else:
-            findings = self.findings(design)
+            kept = self._store.memories(self._campaign)
+            findings = memory.unpack_all(kept, design, memory.outline)
+        for batch in batches:
+            findings[batch.place] = memory.whole(findings[batch.place], design, batch.place)
         return Stage(design, caveats, held.round, batches, findings, held.version)
 
-    def findings(self, design: Design) -> list[Finding | None]:
-        """Give what the last look of every segment found, from the store."""
-        return memory.unpack_all(self._store.memories(self._campaign), design)
+    def _design(self, text: str) -> Design:
+        """Read the design, unless it is the one that was read last."""
+        if self._read is None or self._read[0] != text:
+            self._read = text, Design.from_toml(text)
+        return self._read[1]
+
+    def findings(self, design: Design) -> Sequence[Finding | None]:
+        """Give what the last look of every segment found, read from the store as it is wanted."""
+        return memory.Kept(self._store.memories(self._campaign), design)
 
     def _cells_asked(
         self, segment: int, numbers: Sequence[int]

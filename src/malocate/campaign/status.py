@@ -121,8 +121,11 @@ def status_of(design: Design, held: Held, counts: Sequence[Count], now: float) -
     """Give the status from the store's counts and the last plan's record."""
     told = json.loads(held.standing)
     looked = told.get("segments", {})
+    by_place: dict[int, list[Count]] = {}
+    for each in counts:
+        by_place.setdefault(each.segment, []).append(each)
     segments = tuple(
-        _segment(segment.name, [each for each in counts if each.segment == place], looked)
+        _segment(segment.name, by_place.get(place, []), looked)
         for place, segment in enumerate(design.segments)
     )
     pairs = zip(design.segments, segments, strict=True)

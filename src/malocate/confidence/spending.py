@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -123,8 +123,7 @@ class Anytime:
             return bisect_right(self.sizes, draws)
         if self.step is not None:
             return max(0, (draws - self.first) // self.step + 1)
-        most = math.ceil(_GROWTH / math.log(self.ratio)) + 1
-        return bisect_right(range(1, most + 1), draws, key=self._endless)
+        return bisect_right(_growing(self.first, self.ratio), draws)
 
     def _endless(self, number: int) -> int:
         """Give a size as if there were no last one."""
@@ -132,9 +131,21 @@ class Anytime:
             return self.sizes[number - 1]
         if self.step is not None:
             return self.first + (number - 1) * self.step
-        if (number - 1) * math.log(self.ratio) >= _GROWTH:
-            return LARGEST
-        return min(LARGEST, math.ceil(self.first * self.ratio ** (number - 1) - 1e-6))
+        sizes = _growing(self.first, self.ratio)
+        return sizes[number - 1] if number <= len(sizes) else LARGEST
+
+
+@lru_cache(maxsize=4096)
+def _growing(first: int, ratio: float) -> tuple[int, ...]:
+    """Give the sizes that grow by a factor, up to the largest; segments alike share them."""
+    most = math.ceil(_GROWTH / math.log(ratio)) + 1
+    return tuple(_grown(first, ratio, steps) for steps in range(most))
+
+
+def _grown(first: int, ratio: float, steps: int) -> int:
+    if steps * math.log(ratio) >= _GROWTH:
+        return LARGEST
+    return min(LARGEST, math.ceil(first * ratio**steps - 1e-6))
 
 
 def settled_draws(observations: Observations) -> int:

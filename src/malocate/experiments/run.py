@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from malocate.confidence.band import Band
 from malocate.confidence.ensemble import Ensemble
 from malocate.design import Design
@@ -80,23 +83,14 @@ class Run:
         """
         import pandas
 
+        nothing = Record(0.0, (), dict.fromkeys(LOSSES, math.nan), "")
+        records = self.records or (nothing,)
         names = [segment.name for segment in self.design.segments]
-        columns: dict[str, dict[str, float]] = {
-            "n_": dict.fromkeys(names, 0),
-            "upper_": dict.fromkeys(names, math.nan),
-            "error_": dict.fromkeys(names, math.nan),
-        }
-        lines = []
-        for number, record in enumerate(self.records, start=1):
-            for change in record.changes:
-                columns["n_"][change.segment] = change.asked
-                columns["upper_"][change.segment] = change.upper
-                columns["error_"][change.segment] = change.error
-            lines.append(_line(number, record, columns))
-        if not lines:
-            nothing = Record(0.0, (), dict.fromkeys(LOSSES, math.nan), "")
-            return pandas.DataFrame([_line(0, nothing, columns)]).iloc[:0]
-        return pandas.DataFrame(lines)
+        parts = [pandas.DataFrame([_head(*each) for each in enumerate(records, start=1)])]
+        for prefix, values in _followed(records, names).items():
+            parts.append(pandas.DataFrame(values, columns=[f"{prefix}{name}" for name in names]))
+        parts.append(pandas.DataFrame({"why": [record.why for record in records]}))
+        return pandas.concat(parts, axis=1).iloc[: len(self.records)]
 
     def why(self) -> list[str]:
         """Give the reason of each round in words."""
@@ -125,17 +119,25 @@ class Run:
         return run_files.load(folder)
 
 
-def _line(number: int, record: Record, columns: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """Give a round as one line of the frame."""
-    line: dict[str, Any] = {
-        "round": number,
-        "spent": record.spent,
-        "segment": _listed([change.segment for change in record.changes]),
-        **record.losses,
-    }
-    for prefix, values in columns.items():
-        line |= {f"{prefix}{name}": value for name, value in values.items()}
-    return line | {"why": record.why}
+def _head(number: int, record: Record) -> dict[str, Any]:
+    """Give the first columns of a round's line in the frame."""
+    asked = _listed([change.segment for change in record.changes])
+    return {"round": number, "spent": record.spent, "segment": asked, **record.losses}
+
+
+def _followed(records: Sequence[Record], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Give rounds × segments: how many answers each has, its bound and its true error."""
+    places = {name: place for place, name in enumerate(names)}
+    shape = len(records), len(names)
+    asked = np.zeros(shape, dtype=np.int64)
+    upper, error = (np.full(shape, math.nan) for _ in range(2))
+    for number, record in enumerate(records):
+        for each in (asked, upper, error):
+            each[number] = each[max(0, number - 1)]
+        for change in record.changes:
+            place = number, places[change.segment]
+            asked[place], upper[place], error[place] = change.asked, change.upper, change.error
+    return {"n_": asked, "upper_": upper, "error_": error}
 
 
 def _listed(names: Sequence[str]) -> str:

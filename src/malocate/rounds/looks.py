@@ -104,7 +104,8 @@ def _seen(
     if design.schedule.fresh:
         seen = answers.take(answers.draws < asked)
         return seen if before is None else seen.since(before.asked)
-    return answers.take((answers.draws < asked) | (answers.draws >= BEFORE))
+    counted = (answers.draws < asked) | (answers.draws >= BEFORE)
+    return answers if counted.all() else answers.take(counted)
 
 
 def grid_place(design: Design, place: int, asked: int) -> tuple[int, bool]:

@@ -106,7 +106,7 @@ class Watch:
         self.campaign, self.history = campaign, History()
         self._lock = threading.Lock()
         self._status: tuple[float, Status, Held] | None = None
-        self._found: tuple[tuple[Any, ...], list[Finding | None]] | None = None
+        self._found: tuple[tuple[Any, ...], Sequence[Finding | None]] | None = None
         self._means: dict[int, tuple[Finding, Means]] = {}
 
     def status(self) -> tuple[Status, Held]:
