@@ -10,7 +10,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from malocate import Completion, InvalidInput, InvalidType, TooLarge
+from malocate import (
+    Completion,
+    CrossFit,
+    InvalidInput,
+    InvalidType,
+    LowRankLeastSquares,
+    Synthetic,
+    TooLarge,
+    error_band,
+)
 from malocate.confidence import ensemble
 from malocate.confidence.ensemble import Ensemble, ambiguity, clipped, distance, largest_miss
 from malocate.estimators import base
@@ -313,3 +322,15 @@ def test_no_dense_matrix_is_held(clip):
     dense = 8 * math.prod(shape)
     assert peak_bytes(lambda: ambiguity(members)) < dense / 8
     assert peak_bytes(lambda: distance(members[0], members[1:])) < dense / 8
+
+
+def test_many_answers_are_worth_a_walk(monkeypatch):
+    """Where a fit has cost more than a walk does, the exact figures are found at any size."""
+    answers = Synthetic.ratings((30, 20), rank=2, rng=0).observe(400, rng=1)
+    exact = error_band(LowRankLeastSquares(rank=2), answers, scheme=CrossFit(2))
+    monkeypatch.setattr(ensemble, "CELLS_LIMIT", 10)
+    walked = error_band(LowRankLeastSquares(rank=2), answers, scheme=CrossFit(2))
+    assert (walked.upper, walked.estimate) == (exact.upper, exact.estimate)
+    monkeypatch.setattr(ensemble, "CELLS_AN_ANSWER", 1)
+    wider = error_band(LowRankLeastSquares(rank=2), answers, scheme=CrossFit(2))
+    assert wider.upper > exact.upper

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from malocate import SoftImpute, Synthetic
+from malocate import LowRankLeastSquares, SoftImpute, Synthetic
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import Descent, balanced, fitted
 from malocate.problem import Observations
@@ -40,6 +40,19 @@ def test_descent_goes_on_where_single_precision_ends(cells):
     residual = cells.matrix(cells.weights * (cells.targets - fitted(cells, left, right)))
     for gradient in (residual @ right - 2.0 * left, residual.T @ left - 2.0 * right):
         assert np.abs(gradient).max() < 1e-6  # single precision stands still near 1e-4
+
+
+@pytest.mark.parametrize("estimator", [LowRankLeastSquares(rank=3), SoftImpute(2.0, tol=1e-5)])
+def test_a_fit_is_as_good_with_a_first_phase_in_single_precision(monkeypatch, estimator):
+    source = Synthetic.ratings((80, 60), rank=3, rng=0)
+    answers = source.observe(2500, rng=1)
+    assert Cells.from_entries(answers.entries).fits_single
+    quick = estimator.fit(answers).dense()
+    monkeypatch.setattr(Cells, "fits_single", False)
+    slow = estimator.fit(answers).dense()
+    error = np.mean((slow - source.truth) ** 2)
+    assert 0 < np.mean((quick - slow) ** 2) < 1e-4 * error  # two ways, one result
+    assert np.mean((quick - source.truth) ** 2) == pytest.approx(error, rel=1e-3)
 
 
 def test_going_on_with_fewer_columns_keeps_the_fit(cells):

@@ -14,7 +14,7 @@ nearer to the answers of the stages before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,11 +82,11 @@ class Side:
                 least, largest = min(least, float(values.min())), max(largest, float(values.max()))
         return Spread(total / count, least, largest)
 
-    def _values(self, completion: Completion, mask: Bools | None) -> list[Floats]:
-        """Give a completion's values at the askable cells, in a list of arrays."""
+    def _values(self, completion: Completion, mask: Bools | None) -> Iterable[Floats]:
+        """Give a completion's values at the askable cells, some at a time."""
         if self.axis is None:
             blocks = completion.blocks()
-            return [block[True if mask is None else ~mask[rows]].ravel() for rows, block in blocks]
+            return (block[True if mask is None else ~mask[rows]].ravel() for rows, block in blocks)
         along = np.arange(completion.shape[1 - self.axis])
         if mask is not None:
             along = along[~np.take(mask, self.place, self.axis)]

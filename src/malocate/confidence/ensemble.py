@@ -2,7 +2,7 @@
 
 Nothing here holds a dense matrix. Matrices that are not clipped are compared through their
 factors; clipped ones, and those with cells that cannot be asked, by blocks of rows; and above
-`CELLS_LIMIT` cells a valid but wider figure takes the place of such a walk.
+a limit of cells a valid but wider figure takes the place of such a walk.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from malocate.errors import InvalidInput
 from malocate.estimators.base import BLOCK_CELLS, Completion, factors_above, refuse_dense
+from malocate.estimators.engine.threads import pinned
 from malocate.problem import checks
 from malocate.problem.arrays import Bools, Floats
 from malocate.problem.counting import counted
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     import pandas
 
 CELLS_LIMIT = 100_000_000
-"""Cells above which no matrix is walked block by block any more."""
+"""Cells above which no matrix is walked block by block any more, unless it has many answers."""
 
-_WALKED = 1 << 16  # cells of one matrix in a block: several matrices' blocks fit into the cache
+CELLS_AN_ANSWER = 100
+"""Cells whose walk costs less than one answer costs in a fit."""
+
+_WALKED = 1 << 17  # cells of one matrix in a block: several matrices' blocks fit into the cache
 _TALL = 1024  # rows of factors that are reduced at a time, at least
 
 Scale = tuple[float, float]
@@ -104,13 +108,24 @@ def clipped(completion: Completion, scale: Scale | None) -> Completion:
     return completion if completion.clip == (low, high) else replace(completion, clip=(low, high))
 
 
-def ambiguity(members: Sequence[Completion], mask: Bools | None = None) -> float:
+def walkable(answers: int) -> int:
+    """Give the number of cells up to which it is worth while to walk a matrix with so many answers.
+
+    >>> walkable(1000), walkable(50_000_000)
+    (100000000, 5000000000)
+    """
+    return max(CELLS_LIMIT, CELLS_AN_ANSWER * answers)
+
+
+def ambiguity(
+    members: Sequence[Completion], mask: Bools | None = None, *, limit: int | None = None
+) -> float:
     """Give the mean over cells of the members' variance about their average.
 
     By this much the error of the average is below the average of the errors, whatever the truth.
-    `mask` is true where a cell cannot be asked; such cells do not count. Above `CELLS_LIMIT`
-    cells it is 0 for clipped members and masked matrices: valid, for the error of the average
-    is then taken for larger than it is.
+    `mask` is true where a cell cannot be asked; such cells do not count. Above `limit` cells,
+    `CELLS_LIMIT` unless told, it is 0 for clipped members and masked matrices: valid, for the
+    error of the average is then taken for larger than it is.
 
     >>> pair = [Completion(np.full((2, 1), level), np.ones((3, 1))) for level in (1.0, 2.0)]
     >>> round(ambiguity(pair), 12)
@@ -118,18 +133,22 @@ def ambiguity(members: Sequence[Completion], mask: Bools | None = None) -> float
     """
     members = _alike(members)
     _check_mask(mask, members[0].shape)
-    return 0.0 if _too_many(members, mask) else _mean(members, mask, _spread)
+    return 0.0 if _too_many(members, mask, limit) else _mean(members, mask, _spread)
 
 
 def distance(
-    completion: Completion, members: Sequence[Completion], mask: Bools | None = None
+    completion: Completion,
+    members: Sequence[Completion],
+    mask: Bools | None = None,
+    *,
+    limit: int | None = None,
 ) -> float:
     """Give the root mean square difference of a completion and the average of the members.
 
-    `mask` is true where a cell cannot be asked; such cells do not count. Above `CELLS_LIMIT`
-    cells the result may be larger than the difference, never smaller: matrices clipped to one
-    scale lie no further apart than before, nor further than the scale is long, and the sum of
-    squares over all cells bounds that over the askable ones.
+    `mask` is true where a cell cannot be asked; such cells do not count. Above `limit` cells,
+    `CELLS_LIMIT` unless told, the result may be larger than the difference, never smaller:
+    matrices clipped to one scale lie no further apart than before, nor further than the scale is
+    long, and the sum of squares over all cells bounds that over the askable ones.
 
     >>> one, two = (Completion(np.full((2, 1), level), np.ones((3, 1))) for level in (1.0, 2.0))
     >>> round(distance(one, [one, two]), 12)
@@ -138,33 +157,44 @@ def distance(
     everyone = _alike([completion, *_alike(members)])
     _check_mask(mask, completion.shape)
     alike = len({each.clip for each in everyone}) == 1
-    if alike and _too_many(everyone, mask):
+    if alike and _too_many(everyone, mask, limit):
         return _at_most(everyone, mask)
     return math.sqrt(_mean(everyone, mask, _apart))
 
 
-def largest_miss(completion: Completion, scale: Scale, mask: Bools | None = None) -> float:
+def largest_miss(
+    completion: Completion, scale: Scale, mask: Bools | None = None, *, limit: int | None = None
+) -> float:
     """Give the largest squared difference that an answer on the scale can have from its cell.
 
-    `mask` is true where a cell cannot be asked; such cells do not count. Above `CELLS_LIMIT`
-    cells it is the square of the scale's length, for which the completion must be clipped.
+    `mask` is true where a cell cannot be asked; such cells do not count. Above `limit` cells,
+    `CELLS_LIMIT` unless told, it is the square of the scale's length, for which the completion
+    must be clipped.
 
     >>> done = Completion(np.full((1, 1), 2.0), np.ones((1, 1)))
     >>> largest_miss(done, (1.0, 5.0))
     9.0
     """
     _check_mask(mask, completion.shape)
+    limit = limit or CELLS_LIMIT
     low, high = scale
     least = largest = low + (high - low) / 2  # no miss is smaller than the one from there
-    if math.prod(completion.shape) > CELLS_LIMIT:
-        _check_clipped(completion, scale)
+    if math.prod(completion.shape) > limit:
+        _check_clipped(completion, scale, limit)
         least, largest = low, high
     else:
+        for part in _extremes(completion, mask):
+            least, largest = min(least, part[0]), max(largest, part[1])
+    return max(largest - low, high - least) ** 2
+
+
+def _extremes(completion: Completion, mask: Bools | None) -> Iterator[tuple[float, float]]:
+    """Give the least and the largest askable value of each block."""
+    with pinned():
         for rows, block in completion.blocks(_WALKED):
             counted = _counted(mask, rows)
-            least = min(least, float(block.min(where=counted, initial=math.inf)))
-            largest = max(largest, float(block.max(where=counted, initial=-math.inf)))
-    return max(largest - low, high - least) ** 2
+            least = float(block.min(where=counted, initial=math.inf))
+            yield least, float(block.max(where=counted, initial=-math.inf))
 
 
 def _mean(
@@ -174,8 +204,9 @@ def _mean(
     if mask is None and _unclipped(everyone):
         return float(square(_cores(everyone)).sum()) / math.prod(everyone[0].shape)
     total = 0.0
-    for rows, values in _in_step(everyone, _WALKED):
-        total += float(square(values).sum(where=_counted(mask, rows)))
+    with pinned():
+        for rows, values in _in_step(everyone, _WALKED):
+            total += float(square(values).sum(where=_counted(mask, rows)))
     return total / max(1, checks.count_askable(everyone[0].shape, mask))
 
 
@@ -243,10 +274,10 @@ def _triangle(factors: list[Floats]) -> Floats:
     return reduced
 
 
-def _too_many(everyone: Sequence[Completion], mask: Bools | None) -> bool:
+def _too_many(everyone: Sequence[Completion], mask: Bools | None, limit: int | None) -> bool:
     """Tell whether the matrices would have to be walked, and have too many cells for that."""
     walked = mask is not None or not _unclipped(everyone)
-    return walked and math.prod(everyone[0].shape) > CELLS_LIMIT
+    return walked and math.prod(everyone[0].shape) > (limit or CELLS_LIMIT)
 
 
 def _unclipped(everyone: Sequence[Completion]) -> bool:
@@ -279,11 +310,11 @@ def _check_mask(mask: Bools | None, shape: tuple[int, int]) -> None:
         )
 
 
-def _check_clipped(completion: Completion, scale: Scale) -> None:
+def _check_clipped(completion: Completion, scale: Scale, limit: int) -> None:
     low, high = completion.clip or (-math.inf, math.inf)
     if not scale[0] <= low <= high <= scale[1]:
         raise InvalidInput(
             f"The completion of shape {completion.shape} is not clipped to the scale {scale} and "
-            f"has more than {CELLS_LIMIT:,} cells, too many to look for its largest miss; "
+            f"has more than {limit:,} cells, too many to look for its largest miss; "
             "clip it first, by clipped(completion, scale)."
         )

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from malocate.confidence.ensemble import ambiguity, largest_miss
+from malocate.confidence.ensemble import ambiguity, largest_miss, walkable
 from malocate.confidence.noise import Noise
 from malocate.confidence.weights import draw_weights
 from malocate.estimators.base import Completion
@@ -18,6 +18,8 @@ from malocate.problem import Observations
 
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
+
+_AT_ONCE = 1 << 22  # answers that are held against a completion at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,11 @@ class Judged:
     @cached_property
     def misses(self) -> Floats:
         """What each answer is above the fit."""
-        return self.answers.values - self.completion.predict(self.answers.rows, self.answers.cols)
+        rows, cols, misses = self.answers.rows, self.answers.cols, self.answers.values.copy()
+        for first in range(0, len(misses), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            misses[part] -= self.completion.predict(rows[part], cols[part])
+        return misses
 
     @cached_property
     def cells(self) -> Int64s:
@@ -40,13 +46,13 @@ class Judged:
     @cached_property
     def units(self) -> Units:
         """The squared misses, one for each fresh draw: a replicate is averaged with its draw."""
-        origins = self.answers.numbering.origins
+        numbering = self.answers.numbering
         weights = draw_weights(self.answers)
         squares = self.misses**2 if weights is None else weights * self.misses**2
-        if not (self.answers.numbering.repeats >= 0).any():
+        if numbering.replicated is None or not (numbering.replicated >= 0).any():
             return Units(squares, self.cells)
         _, first, unit, size = np.unique(
-            origins, return_index=True, return_inverse=True, return_counts=True
+            numbering.origins, return_index=True, return_inverse=True, return_counts=True
         )
         return Units(np.bincount(unit, squares) / size, self.cells[first])
 
@@ -115,16 +121,23 @@ class Evidence:
         """Whether every askable cell had the same chance at every draw."""
         return draw_weights(self.observations) is None
 
+    @property
+    def walkable(self) -> int:
+        """The number of cells up to which matrices are walked."""
+        return walkable(len(self.observations))
+
     @cached_property
     def ambiguity(self) -> float:
         """How far the fits are from their average; known without error."""
         members = [fold.completion for fold in self.folds]
-        return ambiguity(members, self.observations.mask) if len(members) > 1 else 0.0
+        if len(members) < 2:
+            return 0.0
+        return ambiguity(members, self.observations.mask, limit=self.walkable)
 
     @cached_property
     def highest(self) -> list[float]:
         """The largest squared miss that an answer on the scale can make, for each fit."""
         if self.scale is None:
             return [math.inf] * len(self.folds)
-        scale, mask = self.scale, self.observations.mask
-        return [largest_miss(fold.completion, scale, mask) for fold in self.folds]
+        scale, mask, limit = self.scale, self.observations.mask, self.walkable
+        return [largest_miss(fold.completion, scale, mask, limit=limit) for fold in self.folds]

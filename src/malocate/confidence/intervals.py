@@ -99,7 +99,8 @@ def _of_mean(
 
 def _fresh_misses(fold: Judged) -> Floats:
     """Give the absolute misses of the fresh draws: a replicate is no news of another cell."""
-    return np.abs(fold.misses[fold.answers.numbering.repeats < 0])
+    replicated = fold.answers.numbering.replicated
+    return np.abs(fold.misses if replicated is None else fold.misses[replicated < 0])
 
 
 def _placed(centres: Floats, misses: list[Floats], place: int) -> Floats:

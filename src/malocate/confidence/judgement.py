@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
@@ -179,6 +180,8 @@ def fit_parts(
 
 def _fit(job: Job) -> Done:
     place, estimator, train, start = job
+    if train.home is not None:  # what is grouped for the fit is let go with it
+        train = copy(train)
     return place, estimator.fit(train, start=start)
 
 
@@ -264,7 +267,9 @@ def _delivered(
     fits = [fold.completion for fold in evidence.folds]
     ensemble = Ensemble(tuple(fits or filter(None, [refit])))
     mask = evidence.observations.mask
-    away = distance(refit, ensemble.members, mask) if refit is not None else 0.0
+    away = 0.0
+    if refit is not None:
+        away = distance(refit, ensemble.members, mask, limit=evidence.walkable)
     warning = audited.words if audited is not None and not audited.passed else ""
     return Band(
         estimate=verdict.estimate.value,

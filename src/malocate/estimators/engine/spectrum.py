@@ -21,6 +21,9 @@ CHOLESKY_SIDE = 3000
 DENSE_SHARE = 0.1
 """Share of filled cells from which a residual is multiplied as a dense matrix."""
 
+AT_ONCE = 30_000_000
+"""Cells of a longer matrix that are made dense at a time, for a product that needs them all."""
+
 SMALL = 250_000
 """Cells up to which a matrix may be made dense for a few products."""
 
@@ -151,10 +154,18 @@ def _bound_by_cholesky(matrix: sparse.csr_matrix, lower: float, enough: float) -
 
 def _gram(short: sparse.csr_matrix) -> Floats:
     """Give R Rᵀ; a dense product beats a sparse one unless few cells are filled."""
-    if short.nnz < DENSE_SHARE * short.shape[0] * short.shape[1]:
+    lines, columns = short.shape
+    if short.nnz < DENSE_SHARE * lines * columns:
         return np.asarray((short @ short.T).todense())
-    dense = short.toarray()
-    return np.asarray(dense @ dense.T)
+    if lines * columns <= AT_ONCE:
+        dense = short.toarray()
+        return np.asarray(dense @ dense.T)
+    turned, width = short.tocsc(), max(1, AT_ONCE // lines)
+    gram = np.zeros((lines, lines))
+    for first in range(0, columns, width):
+        dense = turned[:, first : first + width].toarray()
+        gram += dense @ dense.T
+    return gram
 
 
 def _positive_definite(level: float, gram: Floats) -> bool:
@@ -195,13 +206,15 @@ def lanczos_bound(
     start = _outside(np.random.default_rng(size).standard_normal(size), without, 1)
     if not np.linalg.norm(start) > 0.0:
         return 0.0
-    basis = [start / np.linalg.norm(start)]
+    steps = min(LANCZOS_STEPS, size)
+    basis = np.empty((steps + 1, size))  # what is not written takes no memory
+    basis[0] = start / np.linalg.norm(start)
     diagonal: list[float] = []
     beside: list[float] = []
-    for step in range(1, min(LANCZOS_STEPS, size) + 1):
-        image = _outside(matrix.T @ _outside(matrix @ basis[-1], without, 0), without, 1)
-        diagonal.append(float(image @ basis[-1]))
-        known = np.array(basis)
+    for step in range(1, steps + 1):
+        known = basis[:step]
+        image = _outside(matrix.T @ _outside(matrix @ known[-1], without, 0), without, 1)
+        diagonal.append(float(image @ known[-1]))
         for _ in range(2):
             image -= known.T @ (known @ image)
         rest = float(np.linalg.norm(image))
@@ -210,7 +223,7 @@ def lanczos_bound(
         if step % 10 == 0 and (bound := _random_start_bound(diagonal, beside, size)) <= enough:
             return bound
         beside.append(rest)
-        basis.append(image / rest)
+        basis[step] = image / rest
     return _random_start_bound(diagonal, beside, size)
 
 
