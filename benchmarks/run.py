@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import accuracy
+import big_matrix
 import campaign
 import dashboard
 import matplotlib as mpl
@@ -38,6 +39,7 @@ JOBS = (
     ("projected.py",),
     ("online.py",),
     ("observations_scale.py",),
+    ("big_matrix.py",),
     ("campaign.py",),
     ("files.py",),
     ("planner.py",),
@@ -138,6 +140,13 @@ def other_rows(folder: Path) -> list[Row]:
     return lines
 
 
+def big_rows(folder: Path) -> list[Row]:
+    """The memory of one big matrix, completed from the disk."""
+    names = "what", "problem", "measured", "target", "met"
+    found = big_matrix.verdicts(tables.read(folder / "big_matrix.csv"))
+    return [dict(zip(names, (*each[:-1], verdict(each[-1])), strict=True)) for each in found]
+
+
 def grouped(rows: list[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
@@ -163,7 +172,7 @@ def summarise(folder: Path) -> None:
         "## LowRankLeastSquares: mean squared error over the yardstick's",
         tables.markdown(accuracy.summary(tables.read(folder / "accuracy.csv"))),
         "## The rest",
-        tables.markdown(other_rows(folder)),
+        tables.markdown(other_rows(folder) + big_rows(folder)),
         "## Many answers in one process, one thread",
         tables.markdown(observations_scale.summary(tables.read(folder / "observations_scale.csv"))),
         "## A live campaign: 32 processes, batches, a million answers",
@@ -204,7 +213,7 @@ def refresh_page(folder: Path) -> None:
         "SoftImpute: how many times longer the peers take to the same objective.",
         tables.markdown(contest_rows(folder)),
         "And the rest.",
-        tables.markdown(other_rows(folder)),
+        tables.markdown(other_rows(folder) + big_rows(folder)),
     )
     pages.refresh("choose-an-estimator.md", chosen)
     pages.refresh_estimators(folder)
