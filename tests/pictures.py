@@ -28,13 +28,13 @@ PAGES = {
     "problem": "/c/nowhere",
 }
 DOCS: dict[str, dict[str, Any]] = {
-    "campaign": {"viewport": {"width": 1200, "height": 1150}},
+    "campaign": {"viewport": {"width": 1000, "height": 1000}},
     "segment": {"viewport": {"width": 1200, "height": 1150}},
-    "answer": {"viewport": {"width": 390, "height": 640}, "color_scheme": "dark"},
+    "answer": {"viewport": {"width": 390, "height": 480}, "color_scheme": "dark"},
 }
 
 
-def answered(url: str, rounds: int = 4) -> None:
+def answered(url: str, rounds: int = 16) -> None:
     """Make the campaign, with some rounds answered and half of the next."""
     sources = people()
     with Campaign.create(url, design_of(sources), name="wines") as campaign:
