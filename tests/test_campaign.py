@@ -344,3 +344,15 @@ def test_targets_end_it(tmp_path):
         live(campaign, n=200)
         assert "every segment has reached its target" in campaign.status().words
         assert campaign.verify().ok
+
+
+def test_one_question_is_told_in_the_singular(campaign):
+    status = campaign.status()
+    for waiting, lent, words in (
+        (1, 1, "1 question of round 3 waits to be asked; 1 is out."),
+        (2, 0, "2 questions of round 3 wait to be asked; 0 are out."),
+        (0, 1, "Round 3 waits for 1 question that is out."),
+        (0, 1_200, "Round 3 waits for 1,200 questions that are out."),
+    ):
+        one = replace(status.segments[0], open=waiting, lent=lent)
+        assert replace(status, state="open", round=3, segments=(one,)).words == words
