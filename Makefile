@@ -58,5 +58,5 @@ $(READY): pyproject.toml
 	    "$$($(PYTHON) --version 2>/dev/null || echo missing); try: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev --editable '.[examples,excel,parquet,plots,server,spss]'
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[dask,examples,excel,parquet,plots,server,spss]'
 	@touch $@

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import big_matrix
+import dask_workers
 import online
 import planner
 import projected
@@ -27,6 +28,7 @@ TITLES = {
     "estimators/square_root_lasso.md": "SquareRootLasso by rule of the penalty",
     "plan.md": "Plans made from a pilot",
     "reproduce.md": "The paper's experiments",
+    "scale.md": "What a second worker is worth",
     "examples/french-fries.md": "Real data: the tasting panel",
     "examples/polls.md": "Real data: the polls",
     "examples/spending.md": "Real data: attitudes to spending",
@@ -63,6 +65,9 @@ WIDTHS = """Bounds and errors as roots of their sums over the segments. The esti
 average of the fold fits, held against the same average's error by held-out answers; MALocate goes
 by it, Uniform does not, and in one round nobody looks before the end. Answers are those of each
 segment, in order, means of the replays."""
+WORKERS = """The same work by one Dask worker and by two, processes of one thread each on one
+machine, in turns: medians, least and most in brackets. The overhead of a fit is what a worker
+takes longer than the same fit takes where the answers are."""
 LIMIT = """Mean squared error over the limit σ² r (d1 + d2 − r) / n, and processor time of `fit`
 on one thread with the answers already grouped by cell; means of the seeds."""
 
@@ -76,6 +81,7 @@ def measured(folder: Path) -> dict[str, tuple[str, ...]]:
         "estimators/square_root_lasso.md": of_square_root_lasso(folder),
         "plan.md": of_planner(folder),
         "reproduce.md": of_reproduced(folder),
+        "scale.md": of_workers(folder),
         **{page: of_real_data(folder, name) for page, name in EXAMPLES.items()},
     }
 
@@ -125,6 +131,11 @@ def of_square_root_lasso(folder: Path) -> tuple[str, ...]:
 def of_planner(folder: Path) -> tuple[str, ...]:
     rows = tables.read(folder / "planner.csv")
     return origin("planner.py", rows), PLANS, tables.markdown(planner.summary(rows))
+
+
+def of_workers(folder: Path) -> tuple[str, ...]:
+    rows = tables.read(folder / "dask_workers.csv")
+    return origin("dask_workers.py", rows), WORKERS, tables.markdown(dask_workers.summary(rows))
 
 
 def of_real_data(folder: Path, name: str) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ JOBS = (
     ("real_data.py",),
     ("server.py",),
     ("dashboard.py",),
+    ("dask_workers.py",),
 )
 CONTESTS = ("small", "sharp", "medium", "large")
 CAPTION = """Median of the runs, least and most in brackets. Our rank is automatic; cmfrec is told

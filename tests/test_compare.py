@@ -10,6 +10,7 @@ import pytest
 
 from malocate import (
     Batches,
+    Compute,
     Design,
     Loss,
     MALocate,
@@ -52,7 +53,7 @@ def test_sharing_fits_changes_nothing(found, design, sources):
 
 
 def test_processes_change_nothing(found, design, sources):
-    spread = compare(design, sources, jobs=2)
+    spread = compare(design, sources, compute=Compute(jobs=2))
     same(spread.run, found.run)
     same(spread.beyond, found.beyond)
 

@@ -29,7 +29,7 @@ from malocate.experiments.claims import claims
 from malocate.experiments.paper import STRATEGIES, Experiment, design_of, experiment
 from malocate.experiments.reproduce import Task
 from malocate.experiments.simulation import Panel
-from malocate.rounds import Batch, begin, plan, take_look
+from malocate.rounds import Batch, Look, begin, plan, take_look
 from malocate.theory import first_batch
 
 FAST = SoftImpute(penalty=1.0)
@@ -88,7 +88,7 @@ class TestCorners:
         panel, finding = Panel(design.segments[0], source), None
         for first, stop in ((0, 8), (8, 16)):
             panel.ask(design, Batch(0, "a", first, stop))
-            before, finding = finding, take_look(design, 0, stop, panel.answers, finding)
+            before, finding = finding, take_look(design, Look(0, stop, panel.answers, finding))
             assert finding.band.upper == INF
             assert finding.completion is finding.latest.completion
         assert before.completion is not finding.completion
@@ -176,7 +176,7 @@ class TestExperimentDesign:
         design = Design.paper_experiment([source.segment("a")], 300)
         panel = Panel(design.segments[0], source)
         panel.ask(design, Batch(0, "a", 0, 160))
-        finding = take_look(design, 0, 160, panel.answers, None)
+        finding = take_look(design, Look(0, 160, panel.answers))
         often = panel.answers.entries.visits[panel.answers.entry_numbers] > 1
         alone = SoftImpute("fancyimpute").fit(panel.answers.take(~often))
         np.testing.assert_allclose(finding.completion.dense(), alone.dense(), atol=1e-12)

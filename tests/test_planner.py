@@ -8,7 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from malocate import Batches, Design, InvalidInput, InvalidType, Segment, SoftImpute, Synthetic
+from malocate import (
+    Batches,
+    Compute,
+    Design,
+    InvalidInput,
+    InvalidType,
+    Segment,
+    SoftImpute,
+    Synthetic,
+)
 from malocate.experiments.pilot import plausible_twins
 from malocate.experiments.plan_words import target_of
 from malocate.experiments.planner import plan_survey
@@ -40,7 +49,9 @@ def plan():
 
 
 def test_the_same_seed_gives_the_same_plan(plan):
-    again = plan_survey(market(), ranks={"north": 4, "south": 1}, target=0.7, runs=4, jobs=2)
+    again = plan_survey(
+        market(), ranks={"north": 4, "south": 1}, target=0.7, runs=4, compute=Compute(jobs=2)
+    )
     assert again.plain() == plan.plain()
     other = plan_survey(market(seed=4), ranks={"north": 4, "south": 1}, target=0.7, runs=4)
     assert other.forecast("MALocate") != plan.forecast("MALocate")

@@ -26,7 +26,7 @@ SMALL = Experiment(1, ranks=(4, 1, 1), side=24, rounds=8)
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    return reproduce(1, runs=2, jobs=1, folder=tmp_path_factory.mktemp("rows"), problem=SMALL)
+    return reproduce(1, runs=2, folder=tmp_path_factory.mktemp("rows"), problem=SMALL)
 
 
 def test_the_problems_are_the_paper_s():
@@ -89,12 +89,12 @@ def test_the_order_of_the_strategies_changes_nothing(rows):
 
 
 def test_finished_runs_are_not_run_again(tmp_path):
-    began = reproduce(1, recipes=["paper"], runs=1, jobs=1, folder=tmp_path, problem=SMALL)
+    began = reproduce(1, recipes=["paper"], runs=1, folder=tmp_path, problem=SMALL)
     part = next((tmp_path / "parts").glob("*.csv"))
     part.write_text(part.read_text().replace("uniform", "kept"), encoding="utf-8")
     done = []
     again = reproduce(
-        1, recipes=["paper"], runs=2, jobs=1, folder=tmp_path, problem=SMALL, done=done.append
+        1, recipes=["paper"], runs=2, folder=tmp_path, problem=SMALL, done=done.append
     )
     assert "kept" in set(again[again.run == 0].strategy)
     assert "uniform" in set(again[again.run == 1].strategy)
@@ -107,7 +107,7 @@ def test_a_killed_reproduction_goes_on(tmp_path):
     code = (
         "from pathlib import Path; from malocate.experiments.paper import Experiment;"
         "from malocate.experiments.reproduce import reproduce;"
-        f"reproduce(1, recipes=['paper'], runs=40, jobs=1, folder=Path({str(tmp_path)!r}),"
+        f"reproduce(1, recipes=['paper'], runs=40, folder=Path({str(tmp_path)!r}),"
         " problem=Experiment(1, ranks=(4, 1, 1), side=24))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
@@ -121,7 +121,7 @@ def test_a_killed_reproduction_goes_on(tmp_path):
     assert parts
     for part in (tmp_path / "parts").glob("experiment*.csv"):
         assert set(pd.read_csv(part).columns) == {*COLUMNS, "capped"}
-    rows = reproduce(1, recipes=["paper"], runs=2, jobs=1, folder=tmp_path, problem=SMALL)
+    rows = reproduce(1, recipes=["paper"], runs=2, folder=tmp_path, problem=SMALL)
     assert set(rows.run) == {0, 1}
 
 

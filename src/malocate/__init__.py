@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from malocate.errors import (
+    ComputeError,
     Conflict,
     InvalidInput,
     InvalidType,
@@ -27,6 +28,7 @@ from malocate.errors import (
 
 if TYPE_CHECKING:
     from malocate.campaign import Campaign, Ticket
+    from malocate.compute import Compute
     from malocate.confidence.band import Band
     from malocate.confidence.difference import Difference, difference, differences
     from malocate.confidence.frozen import certify
@@ -61,6 +63,8 @@ __all__ = [
     "Batches",
     "Campaign",
     "Completion",
+    "Compute",
+    "ComputeError",
     "Conflict",
     "CrossFit",
     "Design",
@@ -108,6 +112,7 @@ _HOMES = {
     "Batches": "malocate.design",
     "Campaign": "malocate.campaign",
     "Completion": "malocate.estimators.base",
+    "Compute": "malocate.compute",
     "CrossFit": "malocate.confidence.schemes",
     "Design": "malocate.design",
     "Difference": "malocate.confidence.difference",

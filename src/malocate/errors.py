@@ -10,6 +10,7 @@ so both ``except MalocateError`` and ``except ValueError`` work::
     ├── NotFound        (also a LookupError)  no such campaign, ticket, segment or person
     ├── Conflict        (also a RuntimeError) it contradicts what is recorded: another answer
     ├── StoreError      (also a RuntimeError) a database cannot be used: full, damaged, not ours
+    ├── ComputeError    (also a RuntimeError) a cluster cannot be used: away, or its workers die
     └── MissingDependency (an ImportError)    an optional package is not installed
 
 Each message names the thing, the rule, the value met and the way out.
@@ -18,6 +19,7 @@ Each message names the thing, the rule, the value met and the way out.
 from __future__ import annotations
 
 __all__ = [
+    "ComputeError",
     "Conflict",
     "InvalidInput",
     "InvalidType",
@@ -100,5 +102,14 @@ class StoreError(MalocateError, RuntimeError):
 
     >>> from malocate import StoreError
     >>> issubclass(StoreError, RuntimeError)
+    True
+    """
+
+
+class ComputeError(MalocateError, RuntimeError):
+    """A cluster that cannot be used: no scheduler answers, or its workers die again and again.
+
+    >>> from malocate import ComputeError
+    >>> issubclass(ComputeError, RuntimeError)
     True
     """

@@ -26,13 +26,13 @@ from malocate.campaign.tickets import Stub, Ticket, id_of, not_out, ticket_of
 from malocate.campaign.trays import on_tray
 from malocate.campaign.verifying import Progress, Verification, verify
 from malocate.campaign.waves import Wave, wave_of
+from malocate.compute import Compute
 from malocate.confidence.difference import Difference
 from malocate.design import Design
 from malocate.errors import Conflict, InvalidType, NotFound
 from malocate.problem import Segment
 from malocate.problem.collecting import not_collecting
 from malocate.rounds import Finding
-from malocate.rounds.step import MapOf
 from malocate.store import Answer, Asked, Brought, Held, Lent, Look, Outcome, Store
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class Campaign:
         held: Held,
         *,
         clock: Callable[[], float] = time.time,
-        map_of: MapOf = lambda *_: map,
+        compute: Compute | None = None,
     ) -> None:
         self.store, self.id, self.name = store, held.id, held.name
         self._secret, self._clock = held.secret, clock
         self._version = -1
         self._read(held)
-        self._planner = Planner(store, held.id, clock, map_of=map_of)
+        self._planner = Planner(store, held.id, clock, compute=compute)
 
     @classmethod
     def create(
@@ -422,7 +422,7 @@ class Campaign:
 
     def verify(self, progress: Progress = lambda *_: None) -> Verification:
         """Check that every decision and band follows from the answers, by doing it all again."""
-        return verify(self.store, self.id, progress)
+        return verify(self.store, self.id, progress, self._planner.compute)
 
     def pause(self, why: str = "", *, who: str = "") -> None:
         """Lend nothing until `resume`; answers are still taken."""

@@ -8,19 +8,23 @@ the last one: nothing is planned twice.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from malocate.campaign import answers as answering
 from malocate.campaign import memory
 from malocate.campaign.beating import repeated
 from malocate.campaign.stepping import Caveats, Stage, Step, advance, decision, draws_of, standing
+from malocate.compute import Compute
 from malocate.design import Design
+from malocate.errors import ComputeError
+from malocate.problem import Observations
 from malocate.rounds import Batch, Finding, Stop
-from malocate.rounds.step import MapOf
+from malocate.rounds.looks import Cells
 from malocate.store import Held, Planned, Store
 
 LEASE = 30.0
@@ -39,10 +43,10 @@ class Planner:
         clock: Callable[[], float],
         *,
         lease: float = LEASE,
-        map_of: MapOf = lambda *_: map,
+        compute: Compute | None = None,
     ) -> None:
         self._store, self._campaign, self._clock = store, campaign, clock
-        self._lease, self._map_of = lease, map_of
+        self._lease, self.compute = lease, compute
         self._latest: tuple[tuple[int, int], list[Finding | None]] | None = None
         self._read: tuple[str, Design] | None = None
         self._me = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -75,8 +79,21 @@ class Planner:
                 seen = answering.of_segment(look, segment, batch.place, batch.stop)
                 answers[batch.segment], unanswered[batch.segment] = seen
             position = look.position
-        step = advance(stage, answers, unanswered, self._map_of)
+        step = self._advanced(stage, answers, unanswered)
         return self._written(stage, step, first, position)
+
+    def _advanced(
+        self,
+        stage: Stage,
+        answers: Mapping[str, Observations],
+        unanswered: Mapping[str, Cells],
+    ) -> Step:
+        """Close the round and plan the next; here, where the cluster that should is away."""
+        try:
+            return advance(stage, answers, unanswered, self.compute)
+        except ComputeError as problem:
+            logging.getLogger(__name__).warning("%s Planning goes on without it.", problem)
+            return advance(stage, answers, unanswered, Compute())
 
     def _written(self, stage: Stage, step: Step, first: int, position: int) -> Result:
         told = decision(stage, step)

@@ -27,11 +27,11 @@ from malocate.campaign.stepping import (
     draws_of,
     standing,
 )
+from malocate.compute import Compute
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.rounds import Batch, Stop
 from malocate.rounds.looks import Cells
-from malocate.rounds.step import MapOf
 from malocate.store import Drawn, Event
 from malocate.store.draws import COUNTING
 
@@ -82,8 +82,8 @@ class Replayed:
 class Replay:
     """Takes events in order; raises `Differs` where one does not follow from those before."""
 
-    def __init__(self, map_of: MapOf = lambda *_: map) -> None:
-        self._map_of = map_of
+    def __init__(self, compute: Compute | None = None) -> None:
+        self._compute = compute or Compute()  # not the design's: anybody can verify
         self._ahead: deque[Event] = deque()
         self._now: Replayed | None = None
 
@@ -153,7 +153,7 @@ class Replay:
             lost = [(each.number, each.row, each.col) for each in own if each.state in _SILENT]
             answers[batch.segment] = answering.observed(segment, rows)
             unanswered[batch.segment] = answering.silent(segment, lost, batch.stop)
-        return advance(now.stage, answers, unanswered, self._map_of)
+        return advance(now.stage, answers, unanswered, self._compute)
 
     def _follow(self, now: Replayed, step: Step) -> None:
         if isinstance(step.next, Stop):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from malocate.compute import Compute
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.problem.plain import finite
@@ -28,7 +29,6 @@ from malocate.rounds import (
     spent,
 )
 from malocate.rounds.looks import Cells
-from malocate.rounds.step import MapOf
 from malocate.store import Drawn
 from malocate.strategies.base import Allocation
 
@@ -88,7 +88,7 @@ def advance(
     stage: Stage,
     answers: Mapping[str, Observations],
     unanswered: Mapping[str, Cells],
-    map_of: MapOf = lambda *_: map,
+    compute: Compute | None = None,
 ) -> Step:
     """Close the round that is out, and plan the next."""
     design, findings = stage.design, stage.findings
@@ -101,7 +101,7 @@ def advance(
             answers,
             unanswered=unanswered,
             doubts=stage.caveats.doubts,
-            map_of=map_of,
+            compute=compute,
         )
     return Step(findings, plan(design, findings))
 

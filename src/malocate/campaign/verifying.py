@@ -12,8 +12,8 @@ from typing import Any
 
 from malocate.campaign.comparing import compare_tables
 from malocate.campaign.replaying import Differs, Replay, Replayed
+from malocate.compute import Compute
 from malocate.problem.counting import counted
-from malocate.rounds.step import MapOf
 from malocate.store import Look, Seal, Store
 from malocate.store.draws import COUNTING
 
@@ -61,11 +61,11 @@ def verify(
     store: Store,
     campaign: int,
     progress: Progress = lambda *_: None,
-    map_of: MapOf = lambda *_: map,
+    compute: Compute | None = None,
 ) -> Verification:
     """Check the chain, live through the log again, and compare the tables with it."""
     with store.looking(campaign) as look:
-        seal, replay = look.check(), Replay(map_of)
+        seal, replay = look.check(), Replay(compute)
         broken = seal.broken
         try:
             if not broken:

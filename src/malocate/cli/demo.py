@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from malocate.cli.showing import CORES, Jobs, check_picture, losses, progress, results, say
+from malocate.cli.computing import Dask, Jobs, computing
+from malocate.cli.showing import check_picture, losses, progress, results, say
 
 if TYPE_CHECKING:
     from malocate.design import Design
@@ -31,7 +32,8 @@ def demo(
         "demo.png"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Each seed makes another market.")] = 0,
-    jobs: Jobs = CORES,
+    jobs: Jobs = None,
+    dask: Dask = None,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a living campaign in the browser instead.")
     ] = False,
@@ -53,8 +55,9 @@ def demo(
 
     check_picture(output)
     design, sources = market(seed)
+    compute = computing(jobs, dask)
     with progress(design.budget) as show:
-        found = compare(design, sources, names=("MALocate", "uniform"), jobs=jobs, show=show)
+        found = compare(design, sources, names=("MALocate", "uniform"), compute=compute, show=show)
     runs = {found.names[0]: found.run, found.names[1]: found.rival}
     ranks = {name: rank for name, (_, rank) in MARKET.items()}
     Console().print(results(runs, ranks))

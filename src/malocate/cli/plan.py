@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from malocate.cli.showing import CORES, PICTURES, Jobs, check_out, check_picture, progress, say
+from malocate.cli.computing import Dask, Jobs, computing
+from malocate.cli.showing import PICTURES, check_out, check_picture, progress, say
 from malocate.cli.trial import ranks_of
 from malocate.errors import InvalidInput
 
@@ -51,7 +52,8 @@ def plan(
         Path | None,
         typer.Option(help="A picture (.png, .svg, .pdf), or a folder for picture, JSON and CSV."),
     ] = None,
-    jobs: Jobs = CORES,
+    jobs: Jobs = None,
+    dask: Dask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
 ) -> None:
     """Foretell what a survey will reach with its budget, and what a target will cost.
@@ -70,6 +72,7 @@ def plan(
     chosen = chosen if seed is None else replace(chosen, seed=seed)
     goal = None if target is None else target_of(target)
     _check_place(out)
+    compute = computing(jobs, dask, chosen.compute)
     with progress(runs, "twins") as show:
         made = plan_survey(
             chosen,
@@ -79,7 +82,7 @@ def plan(
             ranks=ranks_of(chosen, rank) if rank else None,
             noise=noise,
             runs=runs,
-            jobs=jobs,
+            compute=compute,
             show=show,
         )
     if out is not None:

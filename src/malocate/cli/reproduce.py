@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from malocate.cli.showing import CORES, check_out, progress, say
+from malocate.cli.computing import Dask, Jobs, computing
+from malocate.cli.showing import check_out, progress, say
 
 if TYPE_CHECKING:
     from malocate.experiments.claims import Claim
@@ -42,7 +43,8 @@ class Recipes(StrEnum):
 def reproduce(
     experiment: Annotated[int, typer.Argument(min=1, max=2, help="The paper's experiment.")],
     runs: Annotated[int, typer.Option(min=1, help="Runs, each with answers of its own.")] = 15,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = CORES,
+    jobs: Jobs = None,
+    dask: Dask = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides the problem and the answers.")] = 0,
     recipe: Annotated[Recipes, typer.Option(help="How matrices are completed and judged.")] = (
         Recipes.both
@@ -67,6 +69,7 @@ def reproduce(
 
     recipes: Any = ("paper", "best") if recipe is Recipes.both else (recipe.value,)
     check_out(out)
+    compute = computing(jobs, dask)
     say(f"Experiment {experiment}, {runs} runs, recipe {' and '.join(recipes)}, seed {seed}")
     if noise != NOISE:
         say(f"Noise {noise:g}: the rows are not those of the paper's experiment as we read it.")
@@ -77,7 +80,7 @@ def reproduce(
             experiment,
             recipes=recipes,
             runs=runs,
-            jobs=jobs,
+            compute=compute,
             seed=seed,
             folder=out,
             problem=replace(the_experiment(experiment), noise=noise),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from malocate.experiments import Run
 
 PICTURES = {".pdf", ".png", ".svg"}
-Jobs = Annotated[int, typer.Option(min=1, help="How many fits may run at a time.")]
-CORES = os.cpu_count() or 1
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "segment": "left",
     "cells": "right",

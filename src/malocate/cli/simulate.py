@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from malocate.cli.showing import CORES, Jobs, check_out, losses, progress, results, say
+from malocate.cli.computing import Dask, Jobs, computing
+from malocate.cli.showing import check_out, losses, progress, results, say
 from malocate.cli.trial import Rival, names_of, ranks_of, run_trial
 
 
@@ -34,7 +35,8 @@ def simulate(
     out: Annotated[
         Path | None, typer.Option(help="A folder for the runs, a summary and a picture.")
     ] = None,
-    jobs: Jobs = CORES,
+    jobs: Jobs = None,
+    dask: Dask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
 ) -> None:
     """Try a design on made-up matrices before the field: whom it asks, how sure it gets, what for.
@@ -61,8 +63,9 @@ def simulate(
     if out is not None:
         check_out(out, names_of(chosen, against))
     ranks = ranks_of(chosen, rank or [])
+    compute = computing(jobs, dask, chosen.compute)
     with progress(chosen.budget) as show:
-        trial = run_trial(chosen, ranks, noise, against, jobs, show)
+        trial = run_trial(chosen, ranks, noise, against, compute, show)
     if out is not None:
         trial.save(out)
     if as_json:

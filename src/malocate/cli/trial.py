@@ -17,6 +17,7 @@ from malocate.problem.plain import finite
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from malocate.compute import Compute
     from malocate.design import Design
     from malocate.experiments import Run
     from malocate.experiments.compare import Comparison, Show
@@ -101,7 +102,7 @@ def run_trial(
     ranks: Mapping[str, int],
     noise: float | None,
     against: Rival,
-    jobs: int,
+    compute: Compute,
     show: Show,
 ) -> Trial:
     """Try a design on made-up matrices, by itself or against a rival."""
@@ -112,9 +113,9 @@ def run_trial(
     made = {name: int(source.left.shape[1]) for name, source in sources.items()}
     name, rival = names_of(design, against)
     if against is Rival.NONE:
-        return Trial({name: watched_run(design, sources, name, jobs, show)}, made, None)
+        return Trial({name: watched_run(design, sources, name, compute, show)}, made, None)
     other = against.strategy(design)
-    found = compare(design, sources, other, names=(name, rival), jobs=jobs, show=show)
+    found = compare(design, sources, other, names=(name, rival), compute=compute, show=show)
     return Trial({name: found.run, rival: found.rival}, made, found)
 
 

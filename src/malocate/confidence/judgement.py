@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 
 from numpy.typing import ArrayLike
 
@@ -23,8 +24,11 @@ from malocate.confidence.weights import draw_weights
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion, Estimator
 from malocate.problem import Observations
+from malocate.problem.arrays import Index
 
-Job = tuple[int, Estimator, Observations, Completion | None]
+Job = tuple[int, Index | None, Completion | None]
+"""A fit's place, which answers it is made of (None for all), and where it starts."""
+
 Done = tuple[int, Completion]
 Map = Callable[[Callable[[Job], Done], list[Job]], Iterable[Done]]
 
@@ -134,12 +138,11 @@ def _fitted(
     map: Map,  # noqa: A002
 ) -> tuple[list[Completion], Completion | None]:
     """Fit every part, and all answers where that is what will be delivered."""
-    trains = [part.train for part in parts]
-    trains += [seen] if deliver == "refit" or not parts else []
+    trains: list[Index | None] = [part.trains for part in parts]
+    trains += [None] if deliver == "refit" or not parts else []
     starts = starts if len(starts) == len(trains) else [None] * len(trains)
-    each = zip(range(len(trains)), trains, starts, strict=True)
-    jobs = [(place, estimator, train, start) for place, train, start in each]
-    fits = _in_order(map(_fit, jobs), len(jobs))
+    jobs = list(zip(range(len(trains)), trains, starts, strict=True))
+    fits = _in_order(map(partial(_fit, estimator, seen), jobs), len(jobs))
     fits = [clipped(check_fit(done, seen.shape), seen.scale) for done in fits]
     return fits[: len(parts)], fits[-1] if len(fits) > len(parts) else None
 
@@ -178,8 +181,9 @@ def fit_parts(
     return _fitted(estimator, observations, parts, "ensemble", [], map)[0] if parts else []
 
 
-def _fit(job: Job) -> Done:
-    place, estimator, train, start = job
+def _fit(estimator: Estimator, seen: Observations, job: Job) -> Done:
+    place, trains, start = job
+    train = seen if trains is None else seen.take(trains)
     if train.home is not None:  # what is grouped for the fit is let go with it
         train = copy(train)
     return place, estimator.fit(train, start=start)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from malocate.errors import InvalidInput
 from malocate.problem import Observations
+from malocate.problem.arrays import Index
 from malocate.problem.counting import counted
 from malocate.problem.settings import check_count, check_share
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Answers to train on, and answers that judge the result."""
+    """Which answers train, and which judge the result; they are cut out where they are needed."""
 
-    train: Observations
-    judge: Observations
+    observations: Observations
+    trains: Index
+    judges: Index
+
+    @property
+    def train(self) -> Observations:
+        """The answers to train on: cut out anew each time, and not kept."""
+        return self.observations.take(self.trains)
+
+    @cached_property
+    def judge(self) -> Observations:
+        """The answers that judge."""
+        return self.observations.take(self.judges)
 
 
 class Scheme(Protocol):
@@ -80,8 +93,7 @@ class CrossFit:
                 f"There are {self.folds} folds and {answers}; each fold needs an answer to judge "
                 "by. Ask more, or take fewer folds."
             )
-        folds = observations.folds(self.folds, salt=salt, segment=segment, share=self.share)
-        return [Part(train, judge) for train, judge in folds if len(judge)]
+        return _folds(observations, self.folds, self.share, salt, segment)
 
 
 @dataclass(frozen=True)
@@ -103,8 +115,7 @@ class HoldOut:
 
     def parts(self, observations: Observations, salt: int | str, segment: str) -> list[Part]:
         """Give the only part; none if no answer fell into it."""
-        folds = observations.folds(1, salt=salt, segment=segment, share=self.share)
-        return [Part(train, judge) for train, judge in folds if len(judge)]
+        return _folds(observations, 1, self.share, salt, segment)
 
 
 @dataclass(frozen=True)
@@ -117,8 +128,8 @@ class Halves:
 
     def parts(self, observations: Observations, *_: int | str) -> list[Part]:
         """Give the only part; none if there is no second half."""
-        train, judge = observations.halves()
-        return [Part(train, judge)] if len(judge) else []
+        part = Part(observations, *observations.numbering.halves())
+        return [part] if len(part.judge) else []
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,7 @@ class OnceVsMulti:
         often = observations.entries.visits[observations.entry_numbers] >= 2
         if not often.any():
             return []
-        return [Part(observations.take(~often), observations.take(often))]
+        return [Part(observations, ~often, often)]
 
 
 SCHEMES: dict[str, type[CrossFit | HoldOut | Halves | OnceVsMulti]] = {
@@ -156,3 +167,12 @@ def scheme_of(scheme: str | Scheme) -> Scheme:
     if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise InvalidInput(f"scheme is {scheme!r}; choose from {', '.join(SCHEMES)}.")
     return SCHEMES[scheme]()
+
+
+def _folds(
+    observations: Observations, count: int, share: float | None, salt: int | str, segment: str
+) -> list[Part]:
+    """Give a part for each fold that has a judge."""
+    numbers = observations.fold_numbers(count, salt=salt, segment=segment, share=share)
+    folds = [fold for fold in range(count) if (numbers == fold).any()]
+    return [Part(observations, numbers != fold, numbers == fold) for fold in folds]

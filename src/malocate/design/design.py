@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from malocate.compute import Compute
 from malocate.confidence.bounds import BOUNDS, Bound, bound_of, check_honest
 from malocate.confidence.checks import check_noise
 from malocate.confidence.estimates import estimate_of
@@ -56,6 +57,8 @@ class Design:
       that is not named needs no more than its first look). Floors are kept before any goal ends it.
     - `seed`: decides which cells are drawn.
     - `questions`: what people are asked, by language; the first is asked unless another is wanted.
+    - `compute`: where fits are done, and how many at a time. It decides nothing: designs that
+      differ in it alone are equal.
 
     >>> from malocate import Design, Loss, Segment
     >>> north, south = Segment("north", (60, 40), scale=(1, 5)), Segment("south", (30, 40))
@@ -85,6 +88,7 @@ class Design:
     rmse: float | Mapping[str, float] | None = None
     seed: int = 0
     questions: Mapping[str, Question] | None = None
+    compute: Compute = field(default_factory=Compute, compare=False)
 
     def __post_init__(self) -> None:
         segments = tuple(list_of(self.segments, Segment, "segments"))
@@ -281,6 +285,8 @@ class Design:
                 )
         if hasattr(self.strategy, "check"):
             self.strategy.check([segment.name for segment in self.segments])
+        if not isinstance(self.compute, Compute):
+            raise InvalidType(f"compute is {self.compute!r}; it must be a Compute(…).")
         check_switch("pooled", self.pooled)
         check_count("seed", self.seed, least=0)
 

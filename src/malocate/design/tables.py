@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from malocate.compute import Compute
 from malocate.confidence.bounds import BOUNDS
 from malocate.confidence.schemes import SCHEMES
 from malocate.design.design import Design
@@ -23,6 +24,9 @@ from malocate.strategies.plugins import STRATEGIES
 
 Table = dict[str, Any]
 
+PLAIN: dict[str, Callable[..., Any]] = {"loss": Loss, "compute": Compute}
+"""Parts of which there is one kind each."""
+
 PARTS: dict[str, Callable[[str], Callable[..., Any]]] = {
     "estimator": ESTIMATORS.find,
     "validation": lambda name: _known(SCHEMES, name, "validation"),
@@ -33,11 +37,11 @@ PARTS: dict[str, Callable[[str], Callable[..., Any]]] = {
 
 
 def to_table(design: Design) -> Table:
-    """Give a design as nested tables of plain values; what is None is left out."""
+    """Give a design as nested tables of plain values; what is not set is left out."""
     table: Table = {}
     for each in fields(design):
         value = getattr(design, each.name)
-        if each.name == "segments" or value is None:
+        if each.name == "segments" or value in (None, Compute()):
             continue
         table[each.name] = _plain(each.name, value)
     table["segments"] = [_segment_table(segment) for segment in design.segments]
@@ -61,7 +65,7 @@ def from_table(table: Mapping[str, Any]) -> Design:
 
 def _plain(name: str, value: Any) -> Any:
     """Give a setting as plain values; a part of a design as a table with its name."""
-    if name == "loss":
+    if name in PLAIN:
         return _settings(value, name)
     if name == "questions":
         return {language: _settings(each, name) for language, each in value.items()}
@@ -100,8 +104,8 @@ def _value(value: Any, where: str) -> Any:
 
 
 def _made(name: str, value: Any) -> Any:
-    if name == "loss":
-        return _built(Loss, value, name)
+    if name in PLAIN:
+        return _built(PLAIN[name], value, name)
     if name in PARTS and isinstance(value, Mapping):
         settings = dict(value)
         if not isinstance(called := settings.pop("name", None), str):

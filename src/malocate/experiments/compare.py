@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from malocate.compute import Compute
 from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.experiments.run import Run
@@ -86,7 +86,7 @@ def compare(
     rival: Strategy | None = None,
     *,
     names: tuple[str, str] | None = None,
-    jobs: int = 1,
+    compute: Compute | None = None,
     most: float = MOST,
     show: Show = lambda *_: None,
 ) -> Comparison:
@@ -96,7 +96,8 @@ def compare(
 
     Both see the same answers in the same order. Where the rival ends with the larger loss, it
     goes on, without bands, until it is as good or has spent `most` times as much. `names` are by
-    default those of the strategies. `jobs` fits run at a time.
+    default those of the strategies. `compute` is where fits are done; by default it is as the
+    design says.
 
     >>> from malocate import Batches, Design, SoftImpute, Synthetic
     >>> sources = {
@@ -111,17 +112,17 @@ def compare(
     """
     rival = rival or Uniform(parallel_segments=at_once(design.strategy))
     names = names or names_of(design.strategy, type(rival).__name__)
-    with _pool(jobs) as fits:
-        run = _simulated(design, sources, names[0], fits, show)
-        spent = _final(run, "spent") or design.budget
-        other = replace(design, strategy=rival, budget=spent, epsilon=None, rmse=None)
-        held = _simulated(other, sources, names[1], fits, show)
-        goal, beyond = _final(run, "loss"), None
-        if _final(held, "loss") > goal:
-            until = UntilAsGood(other.strategy, other.loss, goal)
-            larger = replace(other, strategy=until, budget=most * spent)
-            label = f"{names[1]}, going on"
-            beyond = _simulated(larger, sources, label, fits, show, bands=False)
+    fits = SharedFits(map=(compute or design.compute).map)
+    run = _simulated(design, sources, names[0], fits, show)
+    spent = _final(run, "spent") or design.budget
+    other = replace(design, strategy=rival, budget=spent, epsilon=None, rmse=None)
+    held = _simulated(other, sources, names[1], fits, show)
+    goal, beyond = _final(run, "loss"), None
+    if _final(held, "loss") > goal:
+        until = UntilAsGood(other.strategy, other.loss, goal)
+        larger = replace(other, strategy=until, budget=most * spent)
+        label = f"{names[1]}, going on"
+        beyond = _simulated(larger, sources, label, fits, show, bands=False)
     return Comparison(names, run, held, beyond)
 
 
@@ -153,24 +154,14 @@ class UntilAsGood:
 
 
 def watched_run(
-    design: Design, sources: Sources, label: str, jobs: int = 1, show: Show = lambda *_: None
+    design: Design,
+    sources: Sources,
+    label: str,
+    compute: Compute | None = None,
+    show: Show = lambda *_: None,
 ) -> Run:
-    """Simulate a design alone, `jobs` fits at a time, and tell at every look how far it is."""
-    with _pool(jobs) as fits:
-        return _simulated(design, sources, label, fits, show)
-
-
-@contextmanager
-def _pool(jobs: int) -> Iterator[SharedFits]:
-    """Give a memory for fits that runs them in processes, where more than one may run."""
-    if jobs == 1:
-        yield SharedFits()
-        return
-    from joblib import Parallel, delayed
-
-    with Parallel(n_jobs=jobs) as parallel:
-        spread: Map = lambda fit, each: parallel(delayed(fit)(job) for job in each)  # noqa: E731
-        yield SharedFits(map=spread)
+    """Simulate a design alone, and tell at every look how far it is."""
+    return _simulated(design, sources, label, SharedFits(map=(compute or design.compute).map), show)
 
 
 def _simulated(

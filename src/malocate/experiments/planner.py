@@ -9,9 +9,10 @@ That is the chance for a real campaign, too, if it is like the twins.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from malocate.compute import Compute
 from malocate.design import Design
 from malocate.errors import InvalidInput
 from malocate.experiments.pilot import plausible_twins
@@ -43,7 +44,7 @@ def plan_survey(
     ranks: Mapping[str, int] | int | None = None,
     noise: float | None = None,
     runs: int = RUNS,
-    jobs: int = 1,
+    compute: Compute | None = None,
     most: float = MOST,
     show: Show = lambda *_: None,
 ) -> SurveyPlan:
@@ -54,7 +55,8 @@ def plan_survey(
     - `target`: the root mean squared error that every segment is to reach, or one for each name;
       by default the design's `rmse`.
     - `budget`: by default the design's. For a target, up to `most` times as much is tried.
-    - `runs`: how many twins; `jobs` of them at a time.
+    - `runs`: how many twins.
+    - `compute`: where they are played, by default as the design says.
 
     It is seen in simulation, and promises nothing.
 
@@ -72,7 +74,8 @@ def plan_survey(
     cap = max(1.0, most) * design.budget if design.targets is not None else design.budget
     tasks = [(replace(design, seed=design.seed + run), *each, cap) for run, each in enumerate(sets)]
     played = []
-    for done, each in enumerate(_all_played(tasks, jobs), start=1):
+    compute = design.compute if compute is None else compute
+    for done, each in enumerate(compute.each(_played, tasks), start=1):
         played.append(each)
         show("twins", done)
     known = [] if pilot is None else [name for name, each in pilot.items() if len(each)]
@@ -115,22 +118,9 @@ def _twins(
 Task = tuple[Design, dict[str, int], dict[str, Synthetic], float]
 
 
-def _all_played(tasks: Sequence[Task], jobs: int) -> Iterator[Played]:
-    """Play all runs, several at a time, in their order."""
-    if jobs == 1:
-        yield from (_played(*task) for task in tasks)
-        return
-    from joblib import Parallel, delayed
-
-    yield from Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(_played)(*task) for task in tasks
-    )
-
-
-def _played(
-    design: Design, ranks: dict[str, int], sources: Mapping[str, Synthetic], cap: float
-) -> Played:
+def _played(task: Task) -> Played:
     """Play the strategies on one set of twins."""
+    design, ranks, sources, cap = task
     places = {segment.name: place for place, segment in enumerate(design.segments)}
     curves = [Curve.of(design, place, sources[name]) for name, place in places.items()]
     several = at_once(design.strategy)

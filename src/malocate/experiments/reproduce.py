@@ -6,12 +6,14 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from malocate import __version__
+from malocate.compute import Compute
 from malocate.experiments import floor
 from malocate.experiments.paper import (
     STRATEGIES,
@@ -59,7 +61,7 @@ def reproduce(
     *,
     recipes: Iterable[Recipe] = ("paper", "best"),
     runs: int = 15,
-    jobs: int = 2,
+    compute: Compute | None = None,
     seed: int = 0,
     folder: Path,
     done: Callable[[Task], Any] = lambda _: None,
@@ -68,8 +70,8 @@ def reproduce(
     """Give the rows of an experiment: one for each round of each strategy of each run.
 
     Each run's rows are kept in `folder`/parts as soon as they are there: what a killed
-    reproduction has finished is not run again. `done` is called after each run. `problem` is
-    another one than the paper's of that number, such as a small one.
+    reproduction has finished is not run again. `compute` is where runs are done, `done` is called
+    after each. `problem` is another one than the paper's of that number, such as a small one.
     """
     import pandas
 
@@ -77,29 +79,32 @@ def reproduce(
     parts.mkdir(parents=True, exist_ok=True)
     tasks = [Task(number, recipe, run, seed) for recipe in recipes for run in range(runs)]
     problem = problem or experiment(number)
-    for task in _finished(tasks, jobs, parts, problem):
+    for task in _finished(tasks, compute or Compute(), parts, problem):
         done(task)
     rows = [pandas.read_csv(parts / f"{task.stem(problem)}.csv") for task in tasks]
     return pandas.concat(rows, ignore_index=True)
 
 
-def _finished(tasks: list[Task], jobs: int, parts: Path, problem: Experiment) -> Iterator[Task]:
+def _finished(
+    tasks: list[Task], compute: Compute, parts: Path, problem: Experiment
+) -> Iterator[Task]:
     """Run what is not yet there, in parallel; give the tasks as they are done."""
-    from joblib import Parallel, delayed
-
     missing = [task for task in tasks if not (parts / f"{task.stem(problem)}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
-    run = Parallel(n_jobs=min(jobs, max(1, len(missing))), return_as="generator_unordered")
-    yield from run(delayed(_run_and_keep)(task, parts, problem) for task in missing)
+    for task, rows in compute.each(partial(_run, problem), missing, ordered=False):
+        _keep(rows, parts, task.stem(problem))
+        yield task
 
 
-def _run_and_keep(task: Task, parts: Path, problem: Experiment) -> Task:
-    """Run a task and keep its rows; a file is there in full or not at all."""
-    stem = task.stem(problem)
+def _run(problem: Experiment, task: Task) -> tuple[Task, pandas.DataFrame]:
+    return task, rows_of(task, problem)
+
+
+def _keep(rows: pandas.DataFrame, parts: Path, stem: str) -> None:
+    """Keep the rows of a run; a file is there in full or not at all."""
     unfinished = parts / f".{stem}.{os.getpid()}"
-    rows_of(task, problem).to_csv(unfinished, index=False, float_format="%.8g")
+    rows.to_csv(unfinished, index=False, float_format="%.8g")
     unfinished.replace(parts / f"{stem}.csv")
-    return task
 
 
 def rows_of(task: Task, problem: Experiment) -> pandas.DataFrame:

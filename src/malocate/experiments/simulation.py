@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from malocate.compute import Compute
 from malocate.confidence.ensemble import Ensemble
-from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion
@@ -39,7 +39,7 @@ def simulate(
     bands: bool = True,
     seen: Seen = "completed",
     progress: bool | None = None,
-    map: Map = map,  # noqa: A002
+    compute: Compute | None = None,
     map_of: MapOf | None = None,
 ) -> Run:
     """Run a whole campaign against sources that answer at once.
@@ -54,8 +54,9 @@ def simulate(
       "completed" values, or the mean of their answers ("answered"), which some packages give
       back. Bands are of the completion either way.
     - `progress`: a bar on the terminal; by default if there is one.
-    - `map`: how to run a look's fits, such as a pool's `map`; or `map_of`, which gives one for a
-      segment's name and its numbers of draws before and now.
+    - `compute`: where fits are done; by default as the design says.
+    - `map_of`: instead, for a segment's name and its numbers of draws before and now, the map
+      that runs the fits of that look.
 
     >>> from malocate import Design, SoftImpute, Synthetic, simulate
     >>> sources = {
@@ -88,7 +89,8 @@ def simulate(
                 {name: panel.answers for name, panel in asked.items()},
                 judge=bands,
                 doubts={name: panel.doubt for name, panel in asked.items()},
-                map_of=map_of or (lambda *_: map),
+                compute=compute,
+                map_of=map_of,
             )
             for batch in step.batches:
                 found, panel = findings[batch.place], panels[batch.place]

@@ -2,7 +2,7 @@
 
 from malocate.rounds.asking import Questions, questions
 from malocate.rounds.forecast import answers_left
-from malocate.rounds.looks import Finding, take_look
+from malocate.rounds.looks import Finding, Look, take_look
 from malocate.rounds.standings import spent, standings_of
 from malocate.rounds.step import (
     Batch,
@@ -19,6 +19,7 @@ from malocate.rounds.step import (
 __all__ = [
     "Batch",
     "Finding",
+    "Look",
     "Questions",
     "Round",
     "Stop",

@@ -67,31 +67,34 @@ class Finding:
         return self.upper if self.on_grid else math.inf
 
 
-def take_look(
-    design: Design,
-    place: int,
-    asked: int,
-    answers: Observations,
-    before: Finding | None,
-    *,
-    judge: bool = True,
-    unanswered: Cells | None = None,
-    doubt: str = "",
-    map: Map = map,  # noqa: A002
-) -> Finding:
-    """Complete and judge the segment at `place` after `asked` draws; `before` is its last look.
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What to look at: the segment at `place` after `asked` draws; `before` is its last look.
 
     Without `judge`, and with fewer answers than folds, the matrix is completed and nothing is
     said of its error. `unanswered` are the cells of draws that ended without an answer, for the
     audit; a `doubt` is a reason why no band of this look may be called certified.
     """
-    seen = _seen(design, asked, answers, before)
-    unjudged = design.deliver == "refit" and not judge
+
+    place: int
+    asked: int
+    answers: Observations
+    before: Finding | None = None
+    judge: bool = True
+    unanswered: Cells | None = None
+    doubt: str = ""
+
+
+def take_look(design: Design, look: Look, map: Map = map) -> Finding:  # noqa: A002
+    """Complete and judge a segment; `map` runs the fits."""
+    asked, before = look.asked, look.before
+    seen = _seen(design, asked, look.answers, before)
+    unjudged = design.deliver == "refit" and not look.judge
     if unjudged or len(seen) < getattr(design.scheme, "folds", 1):
         return _completed(design, asked, seen, before, map)
-    band = _judged(design, place, asked, seen, before, unanswered, map)
-    on_grid = grid_place(design, place, asked)[1]
-    for reason in (doubt, "" if on_grid else CUT):
+    band = _judged(design, look, seen, map)
+    on_grid = grid_place(design, look.place, asked)[1]
+    for reason in (look.doubt, "" if on_grid else CUT):
         if reason:
             band = replace(band, label="approximate", reason=f"{band.reason} {reason}".strip())
     return _noted(design, asked, band, on_grid, before)
@@ -118,17 +121,9 @@ CUT = "The last batch was cut to what the budget left, which no look had been fi
 """Why a band of a look off the grid is approximate."""
 
 
-def _judged(
-    design: Design,
-    place: int,
-    asked: int,
-    seen: Observations,
-    before: Finding | None,
-    unanswered: Cells | None,
-    map: Map,  # noqa: A002
-) -> Band:
-    segment, grid = design.segments[place], design.grids[place]
-    reached, on_grid = grid_place(design, place, asked)
+def _judged(design: Design, look: Look, seen: Observations, map: Map) -> Band:  # noqa: A002
+    segment, grid, before = design.segments[look.place], design.grids[look.place], look.before
+    reached, on_grid = grid_place(design, look.place, look.asked)
     start = None
     if before is not None and design.scheme.permanent and not design.schedule.fresh:
         start = before.latest
@@ -141,7 +136,7 @@ def _judged(
         bound=design.bound,
         noise_variance=design.noise_variance,
         deliver=design.deliver,
-        unanswered=unanswered,
+        unanswered=look.unanswered,
         start=start,
         salt=design.seed,
         segment=segment.name,

@@ -9,14 +9,16 @@ A round is closed when every one of its draws is settled: answered, refused or g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from malocate.compute import Compute
 from malocate.confidence.judgement import Map
 from malocate.design import Design
 from malocate.problem import Observations
 from malocate.rounds.checks import checked
-from malocate.rounds.looks import Cells, Finding, take_look
+from malocate.rounds.looks import Cells, Finding, Look, take_look
 from malocate.rounds.standings import Findings, asked, done, short, spent, standings_of
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.reasons import why
@@ -109,17 +111,18 @@ def close(
     judge: bool = True,
     unanswered: Mapping[str, Cells] | None = None,
     doubts: Mapping[str, str] | None = None,
-    map_of: MapOf = lambda *_: map,
+    compute: Compute | None = None,
+    map_of: MapOf | None = None,
 ) -> list[Finding | None]:
     """Give what is known once a round's answers are in: only its segments are looked at.
 
     `unanswered` and `doubts` are, by segment, the cells of draws that ended without an answer and
-    the reasons why no band may be called certified.
+    the reasons why no band may be called certified. `compute` is where looks are taken, by default
+    as the design says: several segments at a time, or one segment's fits. `map_of` says it for
+    each look on its own, which are then taken one after the other.
     """
-    found = list(findings)
-    for batch in round_.batches:
-        found[batch.place] = take_look(
-            design,
+    looks = [
+        Look(
             batch.place,
             batch.stop,
             answers[batch.segment],
@@ -127,9 +130,33 @@ def close(
             judge=judge,
             unanswered=(unanswered or {}).get(batch.segment),
             doubt=(doubts or {}).get(batch.segment, ""),
-            map=map_of(batch.segment, batch.first, batch.stop),
         )
+        for batch in round_.batches
+    ]
+    found = list(findings)
+    for batch, finding in zip(
+        round_.batches, _taken(design, looks, round_, compute, map_of), strict=True
+    ):
+        found[batch.place] = finding
     return found
+
+
+def _taken(
+    design: Design,
+    looks: Sequence[Look],
+    round_: Round,
+    compute: Compute | None,
+    map_of: MapOf | None,
+) -> Iterable[Finding]:
+    """Take all looks of a round."""
+    compute = design.compute if compute is None else compute
+    if map_of is None and len(looks) > 1:
+        return compute.map(partial(take_look, design), looks)
+    maps = [
+        compute.map if map_of is None else map_of(batch.segment, batch.first, batch.stop)
+        for batch in round_.batches
+    ]
+    return (take_look(design, look, map=map_) for look, map_ in zip(looks, maps, strict=True))
 
 
 def loss_bound(design: Design, findings: Findings) -> float:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,11 +33,11 @@ Who = Annotated[str, typer.Option(help="Who does this; it is logged.")]
 
 
 @contextmanager
-def opened(where: str | None, name: str | None) -> Iterator[Campaign]:
+def opened(where: str | None, name: str | None, **settings: Any) -> Iterator[Campaign]:
     """Open the campaign that a command is about, and close it at the end."""
     from malocate.campaign import Campaign
 
-    with Campaign.open(address(where), name) as campaign:
+    with Campaign.open(address(where), name, **settings) as campaign:
         yield campaign
 
 

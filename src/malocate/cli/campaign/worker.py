@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from malocate.cli.campaign.finding import Name, Where, opened
+from malocate.cli.computing import Dask, computing
 from malocate.cli.showing import say
 from malocate.errors import StoreError
 from malocate.problem.counting import counted
@@ -45,6 +46,11 @@ def worker(
     nice: Annotated[
         int, typer.Option(min=0, max=19, help="How far to step back for other programs.")
     ] = 10,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many fits at a time; by default as the design says."),
+    ] = None,
+    dask: Dask = None,
     attached: Annotated[
         bool,
         typer.Option("--attached", hidden=True, help="End when standard input does."),
@@ -56,10 +62,12 @@ def worker(
     It takes overdue questions back, plans the next round when one is answered, and waits where
     another planner is at it. It survives a database that goes away for a while. Ctrl-C stops it
     at once, and so does SIGTERM, with exit code 0: what it was planning is left to the next one.
+    With --dask the fits are done by a cluster; if it goes away, they are done here.
     """
     if nice and hasattr(os, "nice"):
         os.nice(nice)
-    with opened(where, name) as campaign, _stoppable():
+    given = {} if jobs is None and dask is None else {"compute": computing(jobs, dask)}
+    with opened(where, name, **given) as campaign, _stoppable():
         if attached:
             threading.Thread(target=_end_with_parent, daemon=True).start()
         if once:
