@@ -45,7 +45,8 @@ BIG = """Ratings from 1 to 5 around a preference of rank 10, two threads. Ours i
 `LowRankLeastSquares(rank=16, centre="mean")` with a certified band by `CrossFit(2, share=0.1)`:
 three fits, each of which also searches its ridge. cmfrec fits once, with `k=16` and otherwise its
 defaults (ten iterations, λ = 10, single precision), and gives no bound. The root mean squared
-error is the true one, at a million cells. Peak memory counts mapped pages of the answers."""
+error is the true one, at a million cells. Peak memory counts mapped pages of the answers. The
+machine did other work beside the fits of the folds: compare processor times."""
 STREAMS = """Mean squared error over that of the batch fit of all answers; mean and worst of the
 seeds. A number as rank setting was given to the stream and to the batch fit alike."""
 RECIPES = ("paper", "best")
