@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psycopg
 import tables
 
 from malocate import Campaign, Design, Segment
@@ -174,7 +175,22 @@ def large(url: str, count: int) -> Row:
             began = time.perf_counter()
             assert opened.status().answered == count
             times.append(1000 * (time.perf_counter() - began))
-    return {"answers": count, "open, s": opening, "status, ms": median(times)}
+    return {
+        "answers": count,
+        "open, s": opening,
+        "status, ms": median(times),
+        "bytes an answer": size_of(url) / count,
+    }
+
+
+def size_of(url: str) -> float:
+    """Give the bytes that a database takes on the disk."""
+    if url.startswith("sqlite"):
+        file = Path(url.removeprefix("sqlite:///"))
+        return float(sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*")))
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        found = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return float(found[0])
 
 
 @contextmanager

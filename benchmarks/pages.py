@@ -12,6 +12,7 @@ from pathlib import Path
 
 import big_matrix
 import dask_workers
+import on_paper
 import online
 import planner
 import projected
@@ -66,6 +67,9 @@ WIDTHS = """Bounds and errors as roots of their sums over the segments. The esti
 average of the fold fits, held against the same average's error by held-out answers; MALocate goes
 by it, Uniform does not, and in one round nobody looks before the end. Answers are those of each
 segment, in order, means of the replays."""
+PAPER = """Nothing was run at this size: each line is a constant that was measured, on the machine
+above, times how often it is needed for segments of 100 × 100 with 10,000 answers each and the
+default schedule. By `benchmarks/on_paper.py`."""
 WORKERS = """The same work by one Dask worker and by two, processes of one thread each on one
 machine, in turns: medians, least and most in brackets. The overhead of a fit is what a worker
 takes longer than the same fit takes where the answers are."""
@@ -136,7 +140,14 @@ def of_planner(folder: Path) -> tuple[str, ...]:
 
 def of_workers(folder: Path) -> tuple[str, ...]:
     rows = tables.read(folder / "dask_workers.csv")
-    return origin("dask_workers.py", rows), WORKERS, tables.markdown(dask_workers.summary(rows))
+    return (
+        origin("dask_workers.py", rows),
+        WORKERS,
+        tables.markdown(dask_workers.summary(rows)),
+        "## On paper: a hundred thousand segments, a thousand million answers",
+        PAPER,
+        tables.markdown(on_paper.summary(folder)),
+    )
 
 
 def of_real_data(folder: Path, name: str) -> tuple[str, ...]:
