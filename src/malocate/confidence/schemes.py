@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from malocate.errors import InvalidInput
 from malocate.problem import Observations
 from malocate.problem.arrays import Index
 from malocate.problem.counting import counted
 from malocate.problem.settings import check_count, check_share
+from malocate.problem.views import fold_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +176,7 @@ def _folds(
     observations: Observations, count: int, share: float | None, salt: int | str, segment: str
 ) -> list[Part]:
     """Give a part for each fold that has a judge."""
-    numbers = observations.fold_numbers(count, salt=salt, segment=segment, share=share)
+    small = np.min_scalar_type(-count)  # an eighth of the memory, where answers are many
+    numbers = fold_numbers(observations, count, (salt, segment), share, small)
     folds = [fold for fold in range(count) if (numbers == fold).any()]
     return [Part(observations, numbers != fold, numbers == fold) for fold in folds]
