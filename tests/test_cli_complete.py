@@ -61,6 +61,14 @@ def test_a_file_becomes_a_completed_table_with_a_bound(run, one):
     assert means["red"] > means["rosé"] > means["white"]
 
 
+def test_several_fits_at_a_time_complete_alike(run, one):
+    for jobs in (1, 2):
+        result = run("complete", one, "-o", f"{jobs}.csv", "--scale", 1, 5, "--jobs", jobs)
+        assert result.exit_code == 0, result.output
+    assert Path("1.csv").read_bytes() == Path("2.csv").read_bytes()
+    assert run("complete", one, "--jobs", 0).exit_code == 2
+
+
 def test_without_a_declaration_nothing_is_certified(run, one, quick):
     result = run("complete", one, "--scale", 1, 5, "--json")
     (found,) = json.loads(result.stdout)["segments"]

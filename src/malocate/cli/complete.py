@@ -17,6 +17,7 @@ from malocate.cli import columns as given
 from malocate.cli import reading
 from malocate.cli.campaign.tables import print_json
 from malocate.cli.showing import check_picture, progress, say
+from malocate.compute import Compute
 from malocate.errors import InvalidInput, MalocateError
 from malocate.files import Answers
 from malocate.problem.arrays import Floats
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     Show = Callable[[str, float], None]
 
 FITS = 6  # five folds and a fit to all answers
+AtATime = Annotated[
+    int,
+    typer.Option(
+        min=1, help="How many fits at a time, each by a process; worth it for large tables."
+    ),
+]
 
 
 @given.reads_files
@@ -52,6 +59,7 @@ def complete(
     scale: reading.Scale = None,
     uniform: reading.Uniform = False,
     delta: reading.Delta = 0.05,
+    jobs: AtATime = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
     *,
     reader: given.Reader,
@@ -65,7 +73,7 @@ def complete(
     _check(file, out, plot)
     answers = reader.answers(reader.table(file))
     found = reading.observed(answers, scale, uniform)
-    bands = _judged(found, delta, uniform)
+    bands = _judged(found, delta, uniform, Compute(jobs=jobs))
     if out is not None:
         _write(found, bands, out, wide)
     if plot is not None:
@@ -96,7 +104,9 @@ def _check(file: str, out: Path | None, plot: Path | None) -> None:
         check_picture(plot, "--plot")
 
 
-def _judged(found: Mapping[str, Observations], delta: float, uniform: bool) -> dict[str, Band]:
+def _judged(
+    found: Mapping[str, Observations], delta: float, uniform: bool, compute: Compute
+) -> dict[str, Band]:
     """Complete and judge every segment; all bounds share the chance of error."""
     from dataclasses import replace
 
@@ -106,7 +116,8 @@ def _judged(found: Mapping[str, Observations], delta: float, uniform: bool) -> d
     with progress(FITS * len(found), "fits") as show:
         for place, (name, answers) in enumerate(found.items()):
             settings: dict[str, Any] = {"delta": delta / len(found), "segment": name}
-            settings |= {"map": _counted(show, FITS * place), "check_uniform": uniform}
+            counting = _counted(show, FITS * place, compute)
+            settings |= {"map": counting, "check_uniform": uniform}
             try:
                 band = error_band(LowRankLeastSquares(), answers, **settings)
             except MalocateError as problem:
@@ -119,13 +130,14 @@ def _judged(found: Mapping[str, Observations], delta: float, uniform: bool) -> d
     return bands
 
 
-def _counted(show: Show, before: int) -> Callable[..., Iterable[Done]]:
+def _counted(show: Show, before: int, compute: Compute) -> Callable[..., Iterable[Done]]:
     """Give a map that shows how many fits are done."""
 
     def mapped(fit: Callable[[Job], Done], jobs: list[Job]) -> Iterable[Done]:
-        for count, job in enumerate(jobs):
+        show("Completing", before)
+        for count, done in enumerate(compute.each(fit, jobs), start=1):
             show("Completing", before + count)
-            yield fit(job)
+            yield done
 
     return mapped
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from malocate.confidence.audit import Audit, audit
 from malocate.confidence.band import Label
 from malocate.confidence.checks import check_request
-from malocate.confidence.contrasts import Contrast, Side, Stage, contrast
+from malocate.confidence.contrasts import FEWEST, Contrast, Side, Stage, contrast
 from malocate.confidence.judgement import Map, fit_parts, looked_at
 from malocate.confidence.schemes import Part
 from malocate.confidence.spending import Anytime
@@ -325,7 +325,8 @@ def _told(
     given += ["answers on the declared scale"] if ranged else ["many answers"]
     given += ["a comparison that was not chosen by its answers"]
     reasons = [*filter(None, {each.reason for each in held}), *sorted(warnings)]
-    if not ranged and any(each.alike for each in seen):
+    enough = all(len(each.values) >= FEWEST for each in seen)
+    if enough and not ranged and any(each.alike for each in seen):
         reasons.append(ALIKE)
     return Difference(
         kind, *things, where, *scores,
