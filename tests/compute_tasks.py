@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from malocate import Compute
+
 
 def double(task: int) -> int:
     return 2 * task
@@ -49,6 +51,24 @@ def fails(task: int) -> int:
     if task == 2:
         raise ValueError("task 2 is wrong")
     return task
+
+
+def late(task: int) -> int:
+    if task == 2:
+        raise TimeoutError("task 2 was late")
+    return task
+
+
+def noted(folder: str, task: int) -> int:
+    """Take a while, and leave a note of having been done."""
+    time.sleep(0.2)
+    (Path(folder) / str(task)).touch()
+    return task
+
+
+def handed_on(compute: Compute, task: int) -> list[int]:
+    """Hand out tasks from inside of a task."""
+    return compute.map(double, [task, task + 1])
 
 
 class Counted:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections import Counter
 from functools import partial
 
+import distributed.versions
 import numpy as np
 import pytest
 from clusters import Killer, cluster, compute_on
@@ -16,11 +18,15 @@ from compute_tasks import (
     dies_once,
     double,
     fails,
+    handed_on,
+    late,
+    noted,
     slow,
     threads,
     with_bound,
 )
 from joblib import parallel_config
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from malocate import (
     Band,
@@ -37,6 +43,8 @@ from malocate import (
     error_band,
     simulate,
 )
+from malocate.compute import forget
+from malocate.estimators.engine.threads import pinned
 from malocate.experiments.compare import compare
 
 
@@ -84,6 +92,24 @@ def test_a_task_that_fails_says_why(compute):
         compute.map(fails, range(5))
 
 
+def test_an_error_that_looks_like_a_lost_worker_is_the_tasks_own(compute):
+    with pytest.raises(TimeoutError, match="task 2 was late"):
+        compute.map(late, range(5))
+
+
+def test_tasks_of_tasks_are_done_in_place(compute):
+    found = compute.map(partial(handed_on, compute), range(4))  # or they would wait for each other
+    assert found == [[0, 2], [2, 4], [4, 6], [6, 8]]
+
+
+def test_classes_that_no_module_holds_travel(compute):
+    class Own:
+        def __len__(self) -> int:
+            return 5
+
+    assert compute.map(partial(with_bound, Own()), [1, 2]) == [(5, 1), (5, 2)]
+
+
 def judged(**settings) -> Band:
     seen = Synthetic.ratings((40, 30), rank=2, rng=0).observe(1_500, rng=1)
     return error_band(LowRankLeastSquares(rank=2, ridge=1.0), seen, **settings)
@@ -124,6 +150,22 @@ def test_a_design_says_where(dask_cluster):
     assert simulate(design, sources).frame().equals(simulate(plain, sources).frame())
 
 
+def test_who_is_done_first_does_not_unpin_the_others():
+    first, second = pinned(), pinned()
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+
+
+def blas_threads() -> set[int]:
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
 @pytest.mark.parametrize("by", ["threads", "processes"])
 def test_a_task_has_one_thread(by):
     for kernels, blas, inner in Compute(jobs=2, by=by).map(threads, range(4)):
@@ -157,6 +199,28 @@ def test_data_goes_to_a_worker_once(dask_cluster, tmp_path):
     del loads[str(os.getpid())]  # it is hashed here, to be known again
     assert len(loads) == 2
     assert set(loads.values()) == {1}
+
+
+def test_a_cluster_keeps_nothing(dask_cluster, tmp_path):
+    compute = compute_on(dask_cluster)
+    compute.map(double, range(5))
+    assert _emptied(dask_cluster)
+    started = compute.each(partial(noted, str(tmp_path)), range(200))
+    assert next(started) == 0
+    started.close()
+    assert _emptied(dask_cluster)
+    with pytest.raises(ValueError, match="task 2 is wrong"):
+        compute.map(fails, range(5))
+    assert _emptied(dask_cluster)
+    assert len(list(tmp_path.iterdir())) < 200  # what was not wanted was not done
+
+
+def _emptied(dask_cluster) -> bool:
+    """Whether the scheduler soon knows of no task."""
+    deadline = time.monotonic() + 20
+    while dask_cluster.scheduler.tasks and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not dask_cluster.scheduler.tasks
 
 
 def test_a_worker_that_dies_is_replaced(dask_cluster, tmp_path):
@@ -219,6 +283,22 @@ def test_a_cluster_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
     with pytest.raises(ComputeError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "):
         Compute(dask="tcp://127.0.0.1:1").map(double, [1])
+
+
+@pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "foo://a:1", "tcp://a", "tcp://::1:3"])
+def test_addresses_of_nothing_are_named(address, monkeypatch):
+    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    with pytest.raises(ComputeError, match=f"No Dask scheduler answers at {address} "):
+        Compute(dask=address).map(double, [1])
+
+
+def test_a_cluster_with_another_version_is_refused(dask_cluster, monkeypatch):
+    forget(dask_cluster.scheduler_address)
+    known = distributed.versions._version_cached
+    told = lambda name: "99.1" if name == "malocate" else known(name)  # noqa: E731
+    monkeypatch.setattr("distributed.versions._version_cached", told)
+    with pytest.raises(ComputeError, match=r"tcp://.* has malocate .* this is malocate 99\.1;"):
+        compute_on(dask_cluster).map(double, [1])
 
 
 def test_settings_travel():

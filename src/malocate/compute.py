@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, Queue
@@ -41,6 +43,8 @@ class Compute:
     - `by`: whether jobs on this machine are "processes" or "threads".
     - `dask`: the address of a Dask scheduler, such as "tcp://10.0.0.7:8786"; all its workers help.
 
+    Inside of a task there is one job at a time, whatever is set: tasks of tasks are done in place.
+
     >>> Compute(jobs=2, by="threads").map(abs, [-3, 2, -1])
     [3, 2, 1]
     """
@@ -64,27 +68,38 @@ class Compute:
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
         """Give the results of all tasks, in their order.
 
-        What a `partial` has bound goes to a worker once, and not with every task.
+        What a `partial` has bound goes to each worker of a cluster once, and not with every task.
         """
         return list(self.each(function, tasks))
 
     def each(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, ordered: bool = True
     ) -> Iterator[Result]:
-        """Give the results one by one: in the order of the tasks, or as they are done."""
+        """Give the results one by one: in the order of the tasks, or as a cluster has done them."""
         waiting = dict(enumerate(tasks))
+        places = list(waiting)
+        done = self._done(function, waiting)
+        for _, result in _in_order(done, places) if ordered else done:
+            if isinstance(result, _Wrong):
+                raise result.problem
+            yield result
+
+    def _done(
+        self, function: Callable[[Task], Result], waiting: dict[int, Task]
+    ) -> Iterator[tuple[int, Result | _Wrong]]:
+        """Give results by their places as they are done; what a dead worker had is done again."""
         client = self._client()
         if client is None and (len(waiting) < 2 or self.workers == 1):
-            yield from map(function, waiting.values())
+            yield from ((place, function(task)) for place, task in waiting.items())
             return
         failures = 0
         while waiting:
             try:
-                for place, result in self._handed_out(function, waiting, client, ordered):
+                for place, result in self._handed_out(function, waiting, client):
                     del waiting[place]
                     failures = 0
-                    yield result
-            except _lost() as problem:
+                    yield place, result
+            except _lost(on_cluster=client is not None) as problem:
                 failures += 1
                 if failures == TRIES:
                     raise ComputeError(
@@ -100,6 +115,8 @@ class Compute:
         """How many tasks are done at a time."""
         from joblib import effective_n_jobs
 
+        if _INSIDE.get():
+            return 1
         client = self._client()
         if client is not None:
             return max(1, int(sum(client.ncores().values())))
@@ -110,20 +127,18 @@ class Compute:
         function: Callable[[Task], Result],
         waiting: dict[int, Task],
         client: Any,
-        ordered: bool,
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Iterator[tuple[int, Result | _Wrong]]:
         bare, bound = _unbound(function)
         if client is not None:
-            return _on_cluster(client, bare, bound, waiting, ordered)
-        return self._beside(bare, bound, waiting, ordered)
+            return _on_cluster(client, bare, bound, waiting)
+        return self._beside(bare, bound, waiting)
 
     def _beside(
         self,
         function: Callable[..., Result],
         bound: tuple[Any, ...],
         waiting: dict[int, Task],
-        ordered: bool,
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Iterator[tuple[int, Result | _Wrong]]:
         """Do tasks in threads or processes of this machine."""
         from joblib import Parallel, delayed, parallel_config
 
@@ -132,13 +147,15 @@ class Compute:
             kind = "loky" if self.by == "processes" else "threading"
             settings = parallel_config(kind, n_jobs=self.jobs)
         with settings:
-            parallel = Parallel(return_as="generator" if ordered else "generator_unordered")
+            parallel = Parallel(return_as="generator")  # unordered, it hangs if a process dies
         calls = (delayed(_alone)(function, *each, bound) for each in waiting.items())
-        done: Iterator[tuple[int, Result]] = parallel(list(calls))
+        done: Iterator[tuple[int, Result | _Wrong]] = parallel(list(calls))
         return done
 
     def _client(self) -> Any:
         """Give the connection to the cluster that is set here or around the call, if any is."""
+        if _INSIDE.get():
+            return None
         if self.dask is not None:
             return _connected(self.dask)
         if self.jobs is not None:
@@ -165,30 +182,33 @@ def _unbound(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[An
 
 
 def _on_cluster(
-    client: Any,
-    function: Callable[..., Result],
-    bound: tuple[Any, ...],
-    waiting: dict[int, Task],
-    ordered: bool,
-) -> Iterator[tuple[int, Result]]:
-    """Do tasks on a cluster.
+    client: Any, function: Callable[..., Result], bound: tuple[Any, ...], waiting: dict[int, Task]
+) -> Iterator[tuple[int, Result | _Wrong]]:
+    """Do tasks on a cluster, which keeps nothing of them, also when we stop in the middle.
 
     What they share is the result of a task that the scheduler knows: workers pass it on to each
     other, and if all that had it die, the scheduler has it made again. Data that are merely
     scattered would be lost.
     """
+    from cloudpickle import dumps  # type: ignore[import-untyped]  # of a notebook's classes, too
     from dask import config
 
     with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        shared = client.submit(_Held(pickle.dumps(bound, protocol=5)), pure=False)
+        shared = client.submit(_Held(dumps(bound, protocol=5)), pure=False)
         futures = [
             client.submit(_alone, function, *each, shared, pure=False) for each in waiting.items()
         ]
     done: Queue[Any] = Queue()
     for future in futures:
         future.add_done_callback(done.put)
-    results = (_next(done, client).result() for _ in futures)  # fetched at once, and so not lost
-    return _in_order(results, list(waiting)) if ordered else results
+    try:
+        for _ in futures:
+            future = _next(done, client)
+            yield future.result()  # fetched at once, and so not lost
+            future.release()
+    finally:
+        for future in (*futures, shared):  # a callback that waits would hold it for ever
+            future.release()
 
 
 def _next(done: Queue[Any], client: Any) -> Any:
@@ -231,16 +251,40 @@ class _Held:
         return bound
 
 
+@dataclass(frozen=True)
+class _Wrong:
+    """A task's own error, of a kind that would else be taken for the death of its worker."""
+
+    problem: BaseException
+
+
+_INSIDE: ContextVar[bool] = ContextVar("_INSIDE", default=False)
+"""Whether this is a task: one that handed out others and waited could wait for ever."""
+
+
 def _alone(
     function: Callable[..., Result], place: int, task: Any, bound: tuple[Any, ...]
-) -> tuple[int, Result]:
+) -> tuple[int, Result | _Wrong]:
     """Do one task in one thread, whatever it would spread over on its own."""
     from joblib import parallel_config
 
     from malocate.estimators.engine.threads import pinned
 
-    with parallel_config("sequential"), pinned(), _one_thread():
-        return place, function(*bound, task)
+    with parallel_config("sequential"), pinned(), _one_thread(), _inside():
+        try:
+            return place, function(*bound, task)
+        except _lost() as problem:
+            problem.add_note(traceback.format_exc())  # it does not travel with it
+            return place, _Wrong(problem)
+
+
+@contextmanager
+def _inside() -> Iterator[None]:
+    before = _INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(before)
 
 
 @contextmanager
@@ -255,14 +299,17 @@ def _one_thread() -> Iterator[None]:
         set_num_threads(before)
 
 
-def _lost() -> tuple[type[BaseException], ...]:
-    """Give the errors that mean that a worker died, and not that a task is wrong."""
+def _lost(on_cluster: bool = True) -> tuple[type[BaseException], ...]:
+    """Give the errors by which a worker or a connection is lost; of a task, they are `_Wrong`."""
+    kinds = CancelledError, BrokenExecutor
+    if not on_cluster:
+        return kinds
     try:
         from distributed import KilledWorker
-        from distributed.comm.core import CommClosedError
+        from distributed.client import ClosedClientError
     except ImportError:
-        return CancelledError, BrokenExecutor
-    return CancelledError, BrokenExecutor, KilledWorker, CommClosedError, TimeoutError
+        return *kinds, OSError
+    return *kinds, OSError, KilledWorker, ClosedClientError
 
 
 def _await_worker(client: Any) -> None:
@@ -289,13 +336,30 @@ def _connected(address: str) -> Any:
         ) from None
     try:
         client: Any = Client(address, set_as_default=False, timeout=PATIENCE)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, TypeError, ImportError) as problem:
         raise ComputeError(
             f"No Dask scheduler answers at {address} ({problem}); start one with `dask scheduler`, "
             "or name another address."
         ) from problem
+    _check_versions(client)
     _CLIENTS[key] = client
     return client
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse a cluster whose scheduler or workers lack our version, which decides to the bit."""
+    told = client.get_versions(packages=["malocate"])
+    ours = told["client"]["packages"]["malocate"]
+    members = {client.scheduler.address: told["scheduler"]} | told["workers"]
+    for address, member in members.items():
+        theirs = member["packages"]["malocate"]
+        if theirs != ours:
+            client.close()
+            has = f"malocate {theirs}" if theirs else "no malocate"
+            raise ComputeError(
+                f"{address} of the Dask cluster has {has}, and this is malocate {ours}; install "
+                f"malocate=={ours} for the scheduler and for all workers."
+            )
 
 
 def forget(address: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def computing(jobs: int | None, dask: str | None, usual: Compute | None = None) 
     A cluster is asked at once how many workers it has, so that a wrong address is told at once.
     """
     if jobs is None and dask is None:
-        return usual if usual not in (None, Compute()) else Compute(jobs=os.cpu_count() or 1)
+        return usual if usual not in (None, Compute()) else Compute(jobs=-1)
     made = Compute(jobs=jobs, dask=dask)
     if dask is not None:
         _ = made.workers

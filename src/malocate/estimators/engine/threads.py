@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,43 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _Pin:
+    """BLAS at one thread for as long as somebody holds it.
+
+    The number is the whole process's: the first to come sets it, and the last to go sets it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._holders = Lock(), 0
+
+    def hold(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limit.restore_original_limits()
+
+
+@cache
+def _pin(_process: int) -> _Pin:
+    """Keep one per process: a forked child inherits a lock, but not who would open it."""
+    return _Pin()
+
+
 @contextmanager
 def pinned() -> Iterator[None]:
     """Keep BLAS at one thread: its own threads slow small factorisations a hundredfold."""
-    with _controller().limit(limits=1, user_api="blas"):
+    pin = _pin(os.getpid())
+    pin.hold()
+    try:
         yield
+    finally:
+        pin.let_go()
 
 
 @cache
