@@ -147,7 +147,7 @@ class Compute:
             kind = "loky" if self.by == "processes" else "threading"
             settings = parallel_config(kind, n_jobs=self.jobs)
         with settings:
-            parallel = Parallel(return_as="generator")  # unordered, it hangs if a process dies
+            parallel = Parallel(return_as="generator")  # unordered, it can miss a death
         calls = (delayed(_alone)(function, *each, bound) for each in waiting.items())
         done: Iterator[tuple[int, Result | _Wrong]] = parallel(list(calls))
         return done
