@@ -12,8 +12,11 @@ from pathlib import Path
 
 import big_matrix
 import dask_workers
+import many_segments
+import many_segments_live
 import on_paper
 import online
+import parallel_segments
 import planner
 import projected
 import real_data
@@ -30,6 +33,7 @@ TITLES = {
     "plan.md": "Plans made from a pilot",
     "reproduce.md": "The paper's experiments",
     "scale.md": "What a second worker is worth",
+    "many-segments.md": "Thousands of segments",
     "examples/french-fries.md": "Real data: the tasting panel",
     "examples/polls.md": "Real data: the polls",
     "examples/spending.md": "Real data: attitudes to spending",
@@ -73,6 +77,17 @@ default schedule. By `benchmarks/on_paper.py`."""
 WORKERS = """The same work by one Dask worker and by two, processes of one thread each on one
 machine, in turns: medians, least and most in brackets. The overhead of a fit is what a worker
 takes longer than the same fit takes where the answers are."""
+MANY = """Segments of 100 × 100, ranks 1 to 5, simulated on two cores: `SoftImpute`, a hold-out of a
+fifth, looks at sizes that double, a fortieth of the segments asked at once. *Judging* is what a
+look takes beyond its fits, *planning* everything but looks and answers: standings, the strategy,
+records, the frame of the run. Memory is the peak of all processes, added up."""
+SEVERAL = """Forty segments of 30 × 30, every eighth of rank 6 and the others of rank 1, 28,000
+answers; true losses at the end over those of one segment at a time, on the same answers: the
+geometric mean and its 95 % interval, seed by seed. *Everybody alike* is `Uniform`, for comparison:
+what deciding is worth at all."""
+LIVING = """A campaign of small segments on SQLite, a fortieth of them asked at once; processor time
+apart from the looks: of a planner that goes on, of one that comes anew, of the status and of one
+segment's finding."""
 LIMIT = """Mean squared error over the limit σ² r (d1 + d2 − r) / n, and processor time of `fit`
 on one thread with the answers already grouped by cell; means of the seeds."""
 
@@ -87,6 +102,7 @@ def measured(folder: Path) -> dict[str, tuple[str, ...]]:
         "plan.md": of_planner(folder),
         "reproduce.md": of_reproduced(folder),
         "scale.md": of_workers(folder),
+        "many-segments.md": of_many(folder),
         **{page: of_real_data(folder, name) for page, name in EXAMPLES.items()},
     }
 
@@ -147,6 +163,30 @@ def of_workers(folder: Path) -> tuple[str, ...]:
         "## On paper: a hundred thousand segments, a thousand million answers",
         PAPER,
         tables.markdown(on_paper.summary(folder)),
+    )
+
+
+def of_many(folder: Path) -> tuple[str, ...]:
+    names = ("many_segments", "parallel_segments", "many_segments_live")
+    rows, several, live = (tables.read(folder / f"{name}.csv") for name in names)
+    return (
+        "### Segments and answers",
+        origin("many_segments.py", rows),
+        MANY,
+        tables.markdown(many_segments.summary(rows)),
+        tables.markdown(many_segments.growth(rows)),
+        "What was aimed at for 2,000 segments and 10⁷ answers:",
+        tables.markdown(many_segments.targets(rows)),
+        "And what one of each costs, at that size:",
+        tables.markdown(many_segments.constants(rows)),
+        "### Several at once",
+        origin("parallel_segments.py", several),
+        SEVERAL,
+        tables.markdown(parallel_segments.summary(several)),
+        "### Planning a live campaign",
+        origin("many_segments_live.py", live),
+        LIVING,
+        tables.markdown(many_segments_live.summary(live)),
     )
 
 
