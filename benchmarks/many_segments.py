@@ -195,7 +195,9 @@ def apart(segments: int, answers: int) -> dict[str, float]:
 
 
 def jobs(quick: bool) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
-    for segments, answers in QUICK if quick else dict.fromkeys((*BY_SEGMENTS, *BY_ANSWERS)):
+    for segments, answers in (
+        QUICK if quick else dict.fromkeys((*reversed(BY_SEGMENTS), *BY_ANSWERS))
+    ):
         key = {"segments": segments, "answers": segments * answers}
         yield key, lambda told=(segments, answers): apart(*told)
 
