@@ -83,6 +83,8 @@ def test_the_worker_command_refuses_a_cluster_that_is_not_there(tmp_path, monkey
     monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)
-    done = CliRunner().invoke(app, ["worker", url, "--once", "--dask", "tcp://127.0.0.1:1"])
+    done = CliRunner().invoke(
+        app, ["worker", url, "--once", "--nice", "0", "--dask", "tcp://127.0.0.1:1"]
+    )
     assert done.exit_code != 0
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in done.output

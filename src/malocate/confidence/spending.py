@@ -21,6 +21,9 @@ LARGEST = 2**63 - 1
 
 _GROWTH = 40.0  # once sizes have grown by e to this power, they are as large as can be
 
+LISTED = 2_000
+"""Sizes up to which a grid is written out, rather than computed where it is needed."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -123,7 +126,10 @@ class Anytime:
             return bisect_right(self.sizes, draws)
         if self.step is not None:
             return max(0, (draws - self.first) // self.step + 1)
-        return bisect_right(_growing(self.first, self.ratio), draws)
+        most = math.ceil(_GROWTH / math.log(self.ratio)) + 1
+        if most <= LISTED:
+            return bisect_right(_growing(self.first, self.ratio, most), draws)
+        return bisect_right(range(1, most + 1), draws, key=self._endless)
 
     def _endless(self, number: int) -> int:
         """Give a size as if there were no last one."""
@@ -131,14 +137,12 @@ class Anytime:
             return self.sizes[number - 1]
         if self.step is not None:
             return self.first + (number - 1) * self.step
-        sizes = _growing(self.first, self.ratio)
-        return sizes[number - 1] if number <= len(sizes) else LARGEST
+        return _grown(self.first, self.ratio, number - 1)
 
 
 @lru_cache(maxsize=4096)
-def _growing(first: int, ratio: float) -> tuple[int, ...]:
+def _growing(first: int, ratio: float, most: int) -> tuple[int, ...]:
     """Give the sizes that grow by a factor, up to the largest; segments alike share them."""
-    most = math.ceil(_GROWTH / math.log(ratio)) + 1
     return tuple(_grown(first, ratio, steps) for steps in range(most))
 
 
