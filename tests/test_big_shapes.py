@@ -54,6 +54,7 @@ CEILING = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory")
+@pytest.mark.slow
 def test_a_band_at_three_thousand_million_cells():
     """1.2 GB of address space beyond the imports, of which threads and compiled code take some."""
     run = subprocess.run(

@@ -40,6 +40,7 @@ def test_a_campaign_on_a_cluster_decides_as_one(dask_cluster, expected, tmp_path
     assert decisions(url) == expected
 
 
+@pytest.mark.slow
 def test_workers_that_die_are_not_noticed(expected, tmp_path):
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)

@@ -50,6 +50,7 @@ def test_help_loads_no_compiler():
     assert found.stdout.split() == ["False", "False"]
 
 
+@pytest.mark.slow
 def test_help_of_the_demo_has_an_example_that_runs(run, hamlet, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example = re.search(r"Example:\s+malocate (.*\S)", run("demo", "--help").stdout)

@@ -105,6 +105,7 @@ def test_one_segment_alone_gets_everything(p):
     assert simulate(design, {"a": source}).frame()["n_a"].iloc[-1] == 900
 
 
+@pytest.mark.slow
 def test_the_default_estimator_takes_the_hard_to_please_too():
     names = ["tiny", "noise", "constant", "ratings", "row"]
     design = Design([segment for segment in SEGMENTS if segment.name in names], 900)

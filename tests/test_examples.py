@@ -160,7 +160,7 @@ def real_data(monkeypatch):
 
 
 def test_the_benchmark_pairs_strategies_and_judges_bands(real_data):
-    found = real_data.measure("french fries", 0, 480)
+    found = real_data.measure("french fries", 0, 480, ("MALocate", "Uniform"))
     assert set(found) == {"MALocate", "Uniform"}
     for row in found.values():
         assert sum(int(each) for each in row["answers"].split()) == 480

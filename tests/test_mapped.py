@@ -360,6 +360,7 @@ SCANNED = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.slow
 def test_writing_folding_and_grouping_hold_little(tmp_path):
     """256 MB of answers at 120,000 cells: what stays in memory is the entries and the bits."""
     run = subprocess.run(
