@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from test_pages import EXACT
 from webs import tasting
 
 import malocate
@@ -54,11 +55,12 @@ def test_a_public_name_is_on_a_page(home, name):
 
 
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.md"))
+RUN_ELSEWHERE = {*EXAMPLES, *(ROOT / "docs" / f"{name}.md" for name in EXACT)}
 
 
 @pytest.mark.parametrize(
     "page",
-    [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8")) and p not in EXAMPLES],
+    [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8")) and p not in RUN_ELSEWHERE],
     ids=page_name,
 )
 def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
