@@ -7,7 +7,6 @@ Nothing of it was run at that size: each line is a measured constant times how o
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import tables
@@ -40,7 +39,7 @@ def summary(folder: Path) -> list[tables.Row]:
     single = campaign["pairs per second", "postgresql"]
     batched = campaign["answers per second, told by 1,000", "postgresql"]
     checked = campaign["log rows checked per second", "postgresql"]
-    size = campaign.get(("bytes an answer", "postgresql"), math.nan)
+    size = campaign.get(("bytes an answer", "postgresql"))
     return [
         _line(
             "answers told one by one, PostgreSQL",
@@ -54,12 +53,7 @@ def summary(folder: Path) -> list[tables.Row]:
             _time(ANSWERS / batched),
             "the same, and a faster disk: a commit waits for it",
         ),
-        _line(
-            "the database on the disk",
-            f"{size:,.0f} bytes an answer",
-            f"{ANSWERS * size / 1e12:.2g} TB",
-            "",
-        ),
+        *([] if size is None else [_on_disk(size)]),
         _line(
             f"looks, {looks(Growing().ratio)} a segment",
             f"{1_000 * one_look:,.0f} ms of a core",
@@ -91,6 +85,11 @@ def summary(folder: Path) -> list[tables.Row]:
             "it is read from one end to the other: a campaign for each region",
         ),
     ]
+
+
+def _on_disk(size: float) -> tables.Row:
+    total = f"{ANSWERS * size / 1e12:.2g} TB"
+    return _line("the database on the disk", f"{size:,.0f} bytes an answer", total, "")
 
 
 def _line(what: str, constant: str, total: str, change: str) -> tables.Row:
