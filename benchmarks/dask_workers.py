@@ -3,8 +3,11 @@
 python benchmarks/dask_workers.py
 
 Workers are processes of one thread each on this machine, and the same work is done by one of them
-and by two, in turns. The overhead of a fit is what the time of many equal fits on one worker has
-on top of the same fits in a process of its own. Written to benchmarks/results/dask_workers.csv.
+and by two, in turns; the rows "no Dask" say what the machine itself makes of a second process.
+The overhead of a fit is what the time of many equal fits on one worker has on top of the same fits
+in a process of its own: some is the handing over, and the rest is that a fit takes longer there,
+because Dask has its workers give memory back at once, which each fit then asks for anew.
+Written to benchmarks/results/dask_workers.csv.
 """
 
 from __future__ import annotations
@@ -12,8 +15,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -25,12 +27,11 @@ from numba import get_num_threads, set_num_threads
 
 from malocate import Compute, Design, SoftImpute, Synthetic
 from malocate.compute import forget
-from malocate.experiments.paper import experiment
 from malocate.experiments.reproduce import reproduce
 from malocate.experiments.simulation import Panel
 from malocate.rounds import Round, begin, close, plan
 
-SEGMENTS, RUNS, FITS, TURNS = 200, 4, 60, 2
+SEGMENTS, RUNS, FITS, TURNS = 200, 6, 60, 3
 
 
 @contextmanager
@@ -68,68 +69,89 @@ def first_round(segments: int) -> Callable[[Compute], Any]:
 
 
 def paper_runs(runs: int) -> Callable[[Compute], Any]:
-    """Give a reproduction of the paper's first experiment, with smaller matrices."""
-    problem = replace(experiment(1), side=40)
+    """Give a reproduction of the paper's first experiment, by the paper's recipe."""
 
     def run(compute: Compute) -> None:
         with TemporaryDirectory() as folder:
-            told = {"recipes": ["best"], "runs": runs, "problem": problem}
-            reproduce(1, compute=compute, folder=Path(folder), **told)
+            reproduce(1, recipes=["paper"], runs=runs, compute=compute, folder=Path(folder))
 
     return run
 
 
-def _fit(answers: Any, penalty: float) -> int:
-    return SoftImpute(penalty).fit(answers).rank
+def _fit(answers: Any, penalty: float) -> float:
+    begun = time.perf_counter()
+    SoftImpute(penalty).fit(answers)
+    return time.perf_counter() - begun
 
 
-def many_fits(fits: int) -> Callable[[Compute], Any]:
-    """Give equal fits of about a tenth of a second."""
-    answers = Synthetic.low_rank((400, 400), rank=10, rng=0).observe(60_000, rng=1)
-    return lambda compute: compute.map(partial(_fit, answers), [4.0] * fits)
+def equal_fits(side: int, answers: int, fits: int) -> Callable[[Compute], list[float]]:
+    """Give equal fits, each of which says how long it took where it was done."""
+    seen = Synthetic.low_rank((side, side), rank=10, rng=0).observe(answers, rng=1)
+    return lambda compute: compute.map(partial(_fit, seen), [side / 100] * fits)
 
 
 def warm(compute: Compute) -> None:
     """Have every worker load the kernels before the clock runs."""
-    compute.map(partial(_fit, Synthetic.low_rank((50, 50), rank=2, rng=0).observe(900)), [1.0] * 8)
+    equal_fits(50, 900, 8)(compute)
 
 
-def compared(what: str, work: Callable[[Compute], Any], turns: int) -> dict[str, Any]:
-    """Do the same with one worker and with two, in turns."""
+@contextmanager
+def by_dask() -> Iterator[tuple[Compute, Compute]]:
     with workers(1) as one, workers(2) as two:
+        yield one, two
+
+
+@contextmanager
+def by_processes() -> Iterator[tuple[Compute, Compute]]:
+    """Give one process and two without any cluster: what the machine itself can do."""
+    before = get_num_threads()
+    set_num_threads(1)
+    yield Compute(jobs=1), Compute(jobs=2)
+    set_num_threads(before)
+
+
+def compared(
+    what: str,
+    work: Callable[[Compute], Any],
+    turns: int,
+    by: Callable[[], AbstractContextManager[tuple[Compute, Compute]]] = by_dask,
+) -> dict[str, Any]:
+    """Do the same with one worker and with two, in turns."""
+    with by() as (one, two):
         warm(one), warm(two)
         pairs = [(seconds(lambda: work(one)), seconds(lambda: work(two))) for _ in range(turns)]
-    ratios = [first / second for first, second in pairs]
-    return {
-        "what": what,
-        "one worker, s": median(first for first, _ in pairs),
-        "two workers, s": median(second for _, second in pairs),
-        "times faster": median(ratios),
-        "least": min(ratios),
-        "most": max(ratios),
-        "overhead of a fit, ms": "",
-    }
+    return _row(what, pairs) | _spread("times faster", [one / two for one, two in pairs])
 
 
-def overhead(fits: int, turns: int) -> dict[str, Any]:
+def overhead(side: int, answers: int, fits: int, turns: int) -> dict[str, Any]:
     """Hold many fits by one worker against the same ones here, in one thread as a worker has."""
-    work, here = many_fits(fits), Compute(jobs=1)
+    work, here, own, there, handing = equal_fits(side, answers, fits), Compute(jobs=1), [], [], []
     before = get_num_threads()
     set_num_threads(1)
     with workers(1) as one:
         work(one), work(here)
-        pairs = [(seconds(lambda: work(here)), seconds(lambda: work(one))) for _ in range(turns)]
+        for _ in range(turns):
+            own.append(seconds(lambda: work(here)))
+            begun = time.perf_counter()
+            inside = sum(work(one))
+            there.append(time.perf_counter() - begun)
+            handing.append(there[-1] - inside)
     set_num_threads(before)
-    each = [1_000 * (there - own) / fits for own, there in pairs]
-    return {
-        "what": f"{fits} fits of {1_000 * median(own for own, _ in pairs) / fits:.0f} ms",
-        "one worker, s": median(there for _, there in pairs),
-        "two workers, s": "",
-        "times faster": "",
-        "least": min(each),
-        "most": max(each),
-        "overhead of a fit, ms": median(each),
-    }
+    each = [1_000 * (far - near) / fits for near, far in zip(own, there, strict=True)]
+    what = f"a fit of {side} × {side}, {1_000 * median(own) / fits:.0f} ms"
+    found = _row(what, [(far, None) for far in there]) | _spread("overhead, ms", each)
+    return found | {"of it handing over, ms": 1_000 * median(handing) / fits}
+
+
+def _row(what: str, pairs: Sequence[tuple[float, float | None]]) -> dict[str, Any]:
+    one, two = zip(*pairs, strict=True)
+    names = "times faster", "overhead, ms", "of it handing over, ms"
+    times = {"one worker, s": median(one), "two workers, s": median(two) if two[0] else ""}
+    return {"what": what} | times | dict.fromkeys(names, "")
+
+
+def _spread(name: str, found: Sequence[float]) -> dict[str, float]:
+    return {name: median(found), "least": min(found), "most": max(found)}
 
 
 def summary(rows: Sequence[Mapping[str, str]]) -> list[tables.Row]:
@@ -140,7 +162,8 @@ def summary(rows: Sequence[Mapping[str, str]]) -> list[tables.Row]:
             "one worker": _seconds(row["one worker, s"]),
             "two workers": _seconds(row["two workers, s"]),
             "times faster (target 1.6)": _range(row, "times faster", "×"),
-            "overhead of a fit (target 8 ms)": _range(row, "overhead of a fit, ms", " ms"),
+            "overhead (target 8 ms)": _range(row, "overhead, ms", " ms"),
+            "of it handing over": _milliseconds(row["of it handing over, ms"]),
         }
         for row in rows
     ]
@@ -148,6 +171,10 @@ def summary(rows: Sequence[Mapping[str, str]]) -> list[tables.Row]:
 
 def _seconds(text: str) -> str:
     return f"{float(text):.1f} s" if text else ""
+
+
+def _milliseconds(text: str) -> str:
+    return f"{float(text):.1f} ms" if text else ""
 
 
 def _range(row: Mapping[str, str], name: str, unit: str) -> str:
@@ -159,25 +186,22 @@ def _range(row: Mapping[str, str], name: str, unit: str) -> str:
 
 def main() -> None:
     told = tables.arguments(__doc__)
-    small = told.quick
-    turns = 1 if small else TURNS
-    rows: list[dict[str, Any]] = [
-        compared(
-            f"first round of {20 if small else SEGMENTS} segments",
-            first_round(20 if small else SEGMENTS),
-            turns,
-        ),
-        compared(
-            f"{2 if small else RUNS} runs of experiment 1, 40 × 40",
-            paper_runs(2 if small else RUNS),
-            turns,
-        ),
-        overhead(10 if small else FITS, turns),
-    ]
-    for row in rows:
-        print(row, flush=True)
+    segments, runs, fits, turns = (20, 2, 10, 1) if told.quick else (SEGMENTS, RUNS, FITS, TURNS)
+    first, again = f"first round of {segments} segments", f"`reproduce 1`, {runs} runs"
+    rows: list[dict[str, Any]] = []
+    for measured in (
+        lambda: overhead(100, 2_000, 4 * fits, turns),
+        lambda: overhead(200, 12_000, 2 * fits, turns),
+        lambda: overhead(400, 60_000, fits, turns),
+        lambda: compared(first, first_round(segments), turns),
+        lambda: compared(f"{first}, no Dask", first_round(segments), turns, by_processes),
+        lambda: compared(again, paper_runs(runs), turns),
+        lambda: compared(f"{again}, no Dask", paper_runs(runs), turns, by_processes),
+    ):
+        rows.append(measured())
+        print(rows[-1], flush=True)
     machine = tables.machine()
-    tables.write(tables.folder(small) / "dask_workers.csv", [row | machine for row in rows])
+    tables.write(tables.folder(told.quick) / "dask_workers.csv", [row | machine for row in rows])
 
 
 if __name__ == "__main__":

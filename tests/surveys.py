@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from malocate import Design, Segment, SoftImpute
 
 PEOPLE = [f"p{number}" for number in range(10)]
@@ -39,3 +41,21 @@ def live(campaign, n: int = 30, who: str = "w", most: int = 10_000) -> int:
 def decisions(campaign) -> list[str]:
     """What was decided, as it was written."""
     return [body for _, _, body in campaign.store.rounds(campaign.id)]
+
+
+class Recorded:
+    """The answers to one segment of a campaign, given again by their draws."""
+
+    shape, truth = (len(PEOPLE), len(WINES)), None
+
+    def __init__(self, answers) -> None:
+        self._by_draw = dict(zip(answers["draw"], answers["value"], strict=True))
+
+    def answer(self, asked, *_) -> np.ndarray:
+        return np.array([self._by_draw[draw] for draw in asked.draws])
+
+
+def recorded(campaign) -> dict[str, Recorded]:
+    """Give the segments of a campaign as sources that answer as its people did."""
+    rows = campaign.export("answers")
+    return {name: Recorded(part) for name, part in rows.groupby("segment")}

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from surveys import PEOPLE, WINES, decisions, live, small_design, town, value_of
+from surveys import PEOPLE, WINES, decisions, live, recorded, small_design, town, value_of
 
 from malocate import Campaign, Conflict, Design, InvalidInput, InvalidType, NotFound, simulate
 from malocate.campaign.tickets import AGAIN
@@ -28,20 +28,7 @@ def campaign(tmp_path, clock):
 
 def test_a_campaign_decides_what_a_simulation_of_it_decides(campaign):
     live(campaign)
-    answers = {"north": {}, "south": {}}
-    for row in campaign.export("answers").itertuples():
-        answers[row.segment][row.draw] = row.value
-
-    class Recorded:
-        shape, truth = (len(PEOPLE), len(WINES)), None
-
-        def __init__(self, name):
-            self.name = name
-
-        def answer(self, asked, *_):
-            return np.array([answers[self.name][int(draw)] for draw in asked.draws])
-
-    run = simulate(campaign.design, {name: Recorded(name) for name in answers}, progress=False)
+    run = simulate(campaign.design, recorded(campaign), progress=False)
     told = [json.loads(body) for body in decisions(campaign)]
     assert [each["why"] for each in told] == run.why()
     assert campaign.status().why == run.stop.why

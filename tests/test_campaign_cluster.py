@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 
+import pandas as pd
 import pytest
 from clusters import Killer, cluster, compute_on
 from crowd import answer, clock, create, decisions, undisturbed
 from typer.testing import CliRunner
 
-from malocate import Campaign, Compute
+from malocate import Campaign, Compute, Synthetic
 from malocate.cli import app
 
 
@@ -66,7 +67,21 @@ def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, m
         run_to_the_end(campaign)
     assert decisions(url) == expected
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in caplog.text
-    assert "Planning goes on without it." in caplog.text
+    assert caplog.text.count("Planning goes on without it.") == 1  # it is not waited for each round
+
+
+def test_a_cluster_that_was_away_is_tried_again_after_a_while(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.campaign.planner.WITHOUT_CLUSTER", 0.0)
+    url = f"sqlite:///{tmp_path}/crowd.db"
+    create(url)
+    away = Compute(dask="tcp://127.0.0.1:1")
+    with (
+        caplog.at_level(logging.WARNING, "malocate"),
+        Campaign.open(url, clock=clock, compute=away) as campaign,
+    ):
+        run_to_the_end(campaign)
+    assert caplog.text.count("Planning goes on without it.") > 1
 
 
 def test_the_worker_command_plans_on_a_cluster(dask_cluster, tmp_path):
@@ -78,6 +93,17 @@ def test_the_worker_command_plans_on_a_cluster(dask_cluster, tmp_path):
     assert "60 questions of round 1 wait to be asked" in done.output
     verified = CliRunner().invoke(app, ["verify", url, *where])
     assert verified.exit_code == 0, verified.output
+
+
+def test_the_complete_command_fits_on_a_cluster(dask_cluster, tmp_path):
+    answers = Synthetic.low_rank((9, 7), rank=1, rng=0).observe(200, rng=1)
+    columns = {"row": answers.rows, "column": answers.cols, "value": answers.values}
+    pd.DataFrame(columns).to_csv(tmp_path / "ratings.csv", index=False)
+    for name, where in (("here", []), ("there", ["--dask", dask_cluster.scheduler_address])):
+        out = ["-o", str(tmp_path / f"{name}.csv")]
+        done = CliRunner().invoke(app, ["complete", str(tmp_path / "ratings.csv"), *out, *where])
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
 
 
 def test_the_worker_command_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):

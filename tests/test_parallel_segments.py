@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from standings import OURS, SEGMENTS, SEVERAL, asked, standing
-from surveys import PEOPLE, WINES, decisions, live, town, value_of
+from surveys import decisions, live, recorded, town, value_of
 from typer.testing import CliRunner
 
 from malocate import Campaign, Design, MALocate, SoftImpute, Synthetic, simulate
@@ -137,22 +136,9 @@ def test_a_campaign_of_two_at_once_verifies(path):
 
 def test_a_campaign_of_two_at_once_decides_what_a_simulation_of_it_decides(path):
     with Campaign.open(path) as campaign:
-        rows = campaign.export("answers")
-        told, bands = decisions(campaign), campaign.export("bands").set_index("segment")
-    answers = {
-        name: dict(part[["draw", "value"]].to_numpy()) for name, part in rows.groupby("segment")
-    }
-
-    class Recorded:
-        shape, truth = (len(PEOPLE), len(WINES)), None
-
-        def __init__(self, name):
-            self.name = name
-
-        def answer(self, asked, *_):
-            return np.array([answers[self.name][int(draw)] for draw in asked.draws])
-
-    run = simulate(design(), {name: Recorded(name) for name in TOWNS}, progress=False)
+        sources, told = recorded(campaign), decisions(campaign)
+        bands = campaign.export("bands").set_index("segment")
+    run = simulate(design(), sources, progress=False)
     assert run.why() == [json.loads(body)["why"] for body in told]
     assert [bands.loc[name, "upper"] for name in TOWNS] == [run.bands[name].upper for name in TOWNS]
 

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import pytest
 from surveys import small_design
+from typer.testing import CliRunner
 
 from malocate import Campaign, InvalidInput
+from malocate.cli import app
 from malocate.cli.serve import check_openness
 from malocate.server.access import new_token
 from malocate.store import Tokens
@@ -136,6 +138,26 @@ def test_a_planner_runs_beside_the_server_and_ends_with_it(serving, url):
     assert len(planners) == 1
     assert served.stop() == 0
     assert not planners_of(url)
+
+
+def test_planners_are_told_where_to_fit(serving, url):
+    served = serving("--open", "--jobs", "2")
+    until(lambda: planners_of(url))
+    assert all("--jobs 2 --attached" in words for words in planners_of(url))
+    served.stop()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--no-planner", "--jobs", "2"), "--jobs is for planners, and --no-planner starts none"),
+        (("--dask", "nowhere"), "it must be an address, tcp://host:8786"),
+    ],
+)
+def test_planners_that_could_not_fit_are_refused_before_anything_is_served(url, options, words):
+    done = CliRunner().invoke(app, ["serve", url, *options])
+    assert done.exit_code == 1
+    assert words in " ".join(done.output.split())
 
 
 def test_planners_end_when_their_server_is_killed(serving, url):

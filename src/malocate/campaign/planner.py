@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -30,6 +31,9 @@ from malocate.store import Held, Planned, Store
 LEASE = 30.0
 """Seconds after which a planner that has died may be replaced."""
 
+WITHOUT_CLUSTER = 300.0
+"""Seconds to plan without a cluster that is away, before it is tried again."""
+
 Result = Literal["planned", "ended", "waiting", "closed", "elsewhere"]
 
 
@@ -46,7 +50,7 @@ class Planner:
         compute: Compute | None = None,
     ) -> None:
         self._store, self._campaign, self._clock = store, campaign, clock
-        self._lease, self.compute = lease, compute
+        self._lease, self.compute, self._alone_until = lease, compute, 0.0
         self._latest: tuple[tuple[int, int], list[Finding | None]] | None = None
         self._read: tuple[str, Design] | None = None
         self._me = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -89,11 +93,13 @@ class Planner:
         unanswered: Mapping[str, Cells],
     ) -> Step:
         """Close the round and plan the next; here, where the cluster that should is away."""
-        try:
-            return advance(stage, answers, unanswered, self.compute)
-        except ComputeError as problem:
-            logging.getLogger(__name__).warning("%s Planning goes on without it.", problem)
-            return advance(stage, answers, unanswered, Compute())
+        if time.monotonic() >= self._alone_until:
+            try:
+                return advance(stage, answers, unanswered, self.compute)
+            except ComputeError as problem:
+                logging.getLogger(__name__).warning("%s Planning goes on without it.", problem)
+                self._alone_until = time.monotonic() + WITHOUT_CLUSTER
+        return advance(stage, answers, unanswered, Compute())
 
     def _written(self, stage: Stage, step: Step, first: int, position: int) -> Result:
         told = decision(stage, step)

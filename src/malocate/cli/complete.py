@@ -16,6 +16,7 @@ from rich.text import Text
 from malocate.cli import columns as given
 from malocate.cli import reading
 from malocate.cli.campaign.tables import print_json
+from malocate.cli.computing import Dask, computing
 from malocate.cli.showing import check_picture, progress, say
 from malocate.compute import Compute
 from malocate.errors import InvalidInput, MalocateError
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
 
 FITS = 6  # five folds and a fit to all answers
 AtATime = Annotated[
-    int,
+    int | None,
     typer.Option(
-        min=1, help="How many fits at a time, each by a process; worth it for large tables."
+        min=1,
+        show_default="1",
+        help="How many fits at a time, each by a process; worth it for large tables.",
     ),
 ]
 
@@ -59,7 +62,8 @@ def complete(
     scale: reading.Scale = None,
     uniform: reading.Uniform = False,
     delta: reading.Delta = 0.05,
-    jobs: AtATime = 1,
+    jobs: AtATime = None,
+    dask: Dask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
     *,
     reader: given.Reader,
@@ -71,9 +75,10 @@ def complete(
     noise of an answer is told from the error of the completion.
     """
     _check(file, out, plot)
+    compute = computing(jobs, dask, usual=Compute(jobs=1))
     answers = reader.answers(reader.table(file))
     found = reading.observed(answers, scale, uniform)
-    bands = _judged(found, delta, uniform, Compute(jobs=jobs))
+    bands = _judged(found, delta, uniform, compute)
     if out is not None:
         _write(found, bands, out, wide)
     if plot is not None:

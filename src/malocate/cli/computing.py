@@ -12,6 +12,10 @@ Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="How many fits or runs at a time; by default one on each core."),
 ]
+DesignJobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many fits at a time; by default as the design says."),
+]
 Dask = Annotated[
     str | None,
     typer.Option(
@@ -21,7 +25,9 @@ Dask = Annotated[
 ]
 
 
-def computing(jobs: int | None, dask: str | None, usual: Compute | None = None) -> Compute:
+def computing(
+    jobs: int | None, dask: str | None, usual: Compute | None = None, *, at_once: bool = True
+) -> Compute:
     """Give where the work is done: as the options say, or else as usual, or on every core.
 
     A cluster is asked at once how many workers it has, so that a wrong address is told at once.
@@ -29,6 +35,6 @@ def computing(jobs: int | None, dask: str | None, usual: Compute | None = None) 
     if jobs is None and dask is None:
         return usual if usual not in (None, Compute()) else Compute(jobs=-1)
     made = Compute(jobs=jobs, dask=dask)
-    if dask is not None:
+    if dask is not None and at_once:
         _ = made.workers
     return made

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from malocate.cli.campaign.finding import VARIABLE, Where, address
+from malocate.cli.computing import Dask, DesignJobs, computing
 from malocate.cli.showing import say
+from malocate.compute import forget
 from malocate.errors import InvalidInput, MissingDependency, StoreError
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ def serve(
     planner: Annotated[
         bool, typer.Option(help="Start a planner for each campaign, beside the server.")
     ] = True,
+    jobs: DesignJobs = None,
+    dask: Dask = None,
 ) -> None:
     """Serve the campaigns of a database over HTTP, and plan their rounds.
 
@@ -52,6 +56,7 @@ def serve(
     token` makes others. Behind a proxy with TLS, listen at a loopback address.
     """
     check_openness(host, open_to_all)
+    fits = _handed_on(jobs, dask, planner)
     uvicorn = _uvicorn()
     from malocate.server import create_app
     from malocate.store import Store
@@ -66,7 +71,7 @@ def serve(
     _settle()
     say(f"Serving {store} at {here}; Ctrl-C stops it.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn hands it on at its end
-    with _planners(url, store) if planner else _nobody():
+    with _planners(url, store, fits) if planner else _nobody():
         uvicorn.run(
             app,
             host=host,
@@ -75,6 +80,22 @@ def serve(
             access_log=False,
             timeout_graceful_shutdown=SECONDS_TO_FINISH,
         )
+
+
+def _handed_on(jobs: int | None, dask: str | None, planner: bool) -> list[str]:
+    """Give the options that say to planners where to fit; refuse a cluster that is not there."""
+    given = {"--jobs": jobs, "--dask": dask}
+    told = [
+        text for name, value in given.items() if value is not None for text in (name, str(value))
+    ]
+    if told and not planner:
+        raise InvalidInput(
+            f"{told[0]} is for planners, and --no-planner starts none; leave one out."
+        )
+    computing(jobs, dask)
+    if dask is not None:
+        forget(dask)  # the planners make connections of their own
+    return told
 
 
 def _settle() -> None:
@@ -119,7 +140,7 @@ def _greet(store: Store, base: str) -> None:
 
 
 @contextmanager
-def _planners(url: str, store: Store) -> Iterator[None]:
+def _planners(url: str, store: Store, fits: list[str]) -> Iterator[None]:
     """Keep one planner running for each campaign, in a process of its own."""
     from malocate.campaign.beating import repeated
 
@@ -129,7 +150,7 @@ def _planners(url: str, store: Store) -> Iterator[None]:
         with suppress(StoreError):  # the database is away; the next look tries again
             for name in store.names():
                 if name not in running or running[name].poll() not in (None, 0):
-                    running[name] = _planner(url, name)
+                    running[name] = _planner(url, name, fits)
 
     try:
         with repeated(keep, LOOK_EVERY, at_once=True):
@@ -139,11 +160,11 @@ def _planners(url: str, store: Store) -> Iterator[None]:
             each.communicate()  # its input ends, and so does the planner
 
 
-def _planner(url: str, name: str) -> subprocess.Popen[bytes]:
+def _planner(url: str, name: str, fits: list[str]) -> subprocess.Popen[bytes]:
     """Start a planner; it is told the address where no list of processes shows its password."""
     command = [sys.executable, "-m", "malocate", "worker", "--name", name, "--every", "0.2"]
     return subprocess.Popen(  # noqa: S603  # our own program
-        [*command, "--attached"],
+        [*command, *fits, "--attached"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env=os.environ | {VARIABLE: url},

@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
+from malocate.problem.plain import plain_labels
 
 if TYPE_CHECKING:
     from malocate.estimators.base import Completion
@@ -33,7 +34,7 @@ def write(done: Completion, path: Place) -> None:
         "status": done.status.name,
         "gap": done.gap,
         "clip": done.clip,
-        "labels": None if done.labels is None else _listed(done.labels),
+        "labels": None if done.labels is None else plain_labels(done.labels, "a file"),
         "offset": done.centre.offset,
         "memory": {k: v for k, v in done.memory.items() if k not in arrays},
     }
@@ -93,21 +94,6 @@ def _head(stored: Mapping[str, Any], path: Place) -> dict[str, Any]:
             f"up to {VERSION}); update malocate to read it."
         )
     return dict(head)
-
-
-def _listed(labels: tuple[Any, Any]) -> list[list[Any]]:
-    sides = zip(("row", "column"), labels, strict=True)
-    return [[_plain(label, side) for label in each] for side, each in sides]
-
-
-def _plain(label: Any, side: str) -> Any:
-    plain = label.item() if isinstance(label, np.generic) else label
-    if isinstance(plain, str | int | float):
-        return plain
-    raise InvalidType(
-        f"The {side} label {label!r} is a {type(label).__name__}; a file keeps labels that are "
-        "text or numbers. Pickle the completion instead."
-    )
 
 
 def _tuples(pair: Any) -> Any:

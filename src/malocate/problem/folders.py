@@ -23,9 +23,10 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from malocate.errors import InvalidInput, InvalidType
+from malocate.errors import InvalidInput
 from malocate.problem.arrays import frozen
 from malocate.problem.checks import Labels
+from malocate.problem.plain import plain_labels
 
 FORMAT, VERSION = "malocate observations", 1
 HEAD = "head.json"
@@ -151,7 +152,7 @@ def write_head(folder: Path, head: Mapping[str, Any]) -> None:
     labels = head["labels"]
     text = json.dumps(
         {"format": FORMAT, "version": VERSION, **head}
-        | {"labels": None if labels is None else _listed(labels)}
+        | {"labels": None if labels is None else plain_labels(labels, "a folder")}
     )
     with (folder / HEAD).open("w", encoding="utf-8") as file:
         file.write(text)
@@ -217,18 +218,3 @@ def _sum_of(column: NDArray[Any]) -> int:
     for first in range(0, flat.size, CHECKED_AT_ONCE):
         total = zlib.crc32(flat[first : first + CHECKED_AT_ONCE].data, total)
     return total
-
-
-def _listed(labels: Labels) -> list[list[Any]]:
-    sides = zip(("row", "column"), labels, strict=True)
-    return [[_plain(label, side) for label in each] for side, each in sides]
-
-
-def _plain(label: Any, side: str) -> Any:
-    plain = label.item() if isinstance(label, np.generic) else label
-    if isinstance(plain, str | int | float):
-        return plain
-    raise InvalidType(
-        f"The {side} label {label!r} is a {type(label).__name__}; a folder keeps labels that are "
-        "text or numbers."
-    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from malocate.cli.campaign.finding import Name, Where, opened
-from malocate.cli.computing import Dask, computing
+from malocate.cli.computing import Dask, DesignJobs, computing
 from malocate.cli.showing import say
 from malocate.errors import StoreError
 from malocate.problem.counting import counted
@@ -46,10 +46,7 @@ def worker(
     nice: Annotated[
         int, typer.Option(min=0, max=19, help="How far to step back for other programs.")
     ] = 10,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many fits at a time; by default as the design says."),
-    ] = None,
+    jobs: DesignJobs = None,
     dask: Dask = None,
     attached: Annotated[
         bool,
@@ -66,7 +63,9 @@ def worker(
     """
     if nice and hasattr(os, "nice"):
         os.nice(nice)
-    given = {} if jobs is None and dask is None else {"compute": computing(jobs, dask)}
+    given = {}
+    if jobs is not None or dask is not None:  # attached, it is started again and again
+        given["compute"] = computing(jobs, dask, at_once=not attached)
     with opened(where, name, **given) as campaign, _stoppable():
         if attached:
             threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
-WORTH_A_THREAD = 2_000_000
+WORTH_A_THREAD = 4_000_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
 
 
