@@ -5,14 +5,16 @@ python benchmarks/dask_workers.py
 Workers are processes of one thread each on this machine, and the same work is done by one of them
 and by two, in turns; the rows "no Dask" say what the machine itself makes of a second process.
 The overhead of a fit is what the time of many equal fits on one worker has on top of the same fits
-in a process of its own: some is the handing over, and the rest is that a fit takes longer there,
-because Dask has its workers give memory back at once, which each fit then asks for anew.
-Written to benchmarks/results/dask_workers.csv.
+in a process of its own: some is the handing over, and the rest is that a fit takes longer there.
+Most of that is memory, which Dask has its workers give back at once and which each fit then asks
+for anew; so the overhead is measured with and without `KEEPING`, which has them keep it. Written to
+benchmarks/results/dask_workers.csv.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import tables
 from numba import get_num_threads, set_num_threads
@@ -31,7 +34,8 @@ from malocate.experiments.reproduce import reproduce
 from malocate.experiments.simulation import Panel
 from malocate.rounds import Round, begin, close, plan
 
-SEGMENTS, RUNS, FITS, TURNS = 200, 6, 60, 3
+SEGMENTS, RUNS, FITS, TURNS = 200, 4, 60, 3
+KEEPING = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
 
 @contextmanager
@@ -123,12 +127,14 @@ def compared(
     return _row(what, pairs) | _spread("times faster", [one / two for one, two in pairs])
 
 
-def overhead(side: int, answers: int, fits: int, turns: int) -> dict[str, Any]:
+def overhead(
+    side: int, answers: int, fits: int, turns: int, environment: Mapping[str, str]
+) -> dict[str, Any]:
     """Hold many fits by one worker against the same ones here, in one thread as a worker has."""
     work, here, own, there, handing = equal_fits(side, answers, fits), Compute(jobs=1), [], [], []
     before = get_num_threads()
     set_num_threads(1)
-    with workers(1) as one:
+    with patch.dict(os.environ, environment), workers(1) as one:
         work(one), work(here)
         for _ in range(turns):
             own.append(seconds(lambda: work(here)))
@@ -139,6 +145,7 @@ def overhead(side: int, answers: int, fits: int, turns: int) -> dict[str, Any]:
     set_num_threads(before)
     each = [1_000 * (far - near) / fits for near, far in zip(own, there, strict=True)]
     what = f"a fit of {side} × {side}, {1_000 * median(own) / fits:.0f} ms"
+    what += ", memory kept" if environment else ""
     found = _row(what, [(far, None) for far in there]) | _spread("overhead, ms", each)
     return found | {"of it handing over, ms": 1_000 * median(handing) / fits}
 
@@ -190,13 +197,14 @@ def main() -> None:
     first, again = f"first round of {segments} segments", f"`reproduce 1`, {runs} runs"
     rows: list[dict[str, Any]] = []
     for measured in (
-        lambda: overhead(100, 2_000, 4 * fits, turns),
-        lambda: overhead(200, 12_000, 2 * fits, turns),
-        lambda: overhead(400, 60_000, fits, turns),
+        *(
+            partial(overhead, side, answers, times * fits, turns, environment)
+            for side, answers, times in ((100, 2_000, 4), (200, 12_000, 2), (400, 60_000, 1))
+            for environment in ({}, KEEPING)
+        ),
         lambda: compared(first, first_round(segments), turns),
         lambda: compared(f"{first}, no Dask", first_round(segments), turns, by_processes),
         lambda: compared(again, paper_runs(runs), turns),
-        lambda: compared(f"{again}, no Dask", paper_runs(runs), turns, by_processes),
     ):
         rows.append(measured())
         print(rows[-1], flush=True)

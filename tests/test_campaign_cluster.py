@@ -56,7 +56,7 @@ def test_workers_that_die_are_not_noticed(expected, tmp_path):
 
 
 def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)
     away = Compute(dask="tcp://127.0.0.1:1")
@@ -71,7 +71,7 @@ def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, m
 
 
 def test_a_cluster_that_was_away_is_tried_again_after_a_while(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     monkeypatch.setattr("malocate.campaign.planner.WITHOUT_CLUSTER", 0.0)
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)
@@ -107,7 +107,7 @@ def test_the_complete_command_fits_on_a_cluster(dask_cluster, tmp_path):
 
 
 def test_the_worker_command_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)
     done = CliRunner().invoke(

@@ -11,6 +11,7 @@ from surveys import live, small_design, value_of
 
 from malocate import Campaign
 from malocate.store import log
+from malocate.store.counting import Count
 
 NAME = "Anneliese-Quux"
 
@@ -34,6 +35,14 @@ def named(campaign, name: str) -> list[str]:
             for table in ("campaigns", "rounds", "draws", "log", "extras")
             if name in str(connection.exec_driver_sql(f"SELECT * FROM {table}").all())
         ]
+
+
+def counted(campaign) -> list[Count]:
+    """Count draws as `Store.counts` should, by going through all of them."""
+    query = "SELECT segment, state, late, count(*), sum(expired) FROM draws GROUP BY 1, 2, 3"
+    with campaign.store.database.reading() as connection:
+        rows = connection.exec_driver_sql(query).all()
+    return [Count(place, state, bool(late), *sums) for place, state, late, *sums in sorted(rows)]
 
 
 def test_all_that_an_asker_did_goes_and_the_log_stays_true(campaign, clock):
@@ -153,3 +162,30 @@ def test_a_file_forgets_what_was_erased(tmp_path):
         files = [each for each in Path(tmp_path).iterdir() if each.is_file()]
         assert [each.name for each in files if NAME.encode() in each.read_bytes()] == []
         assert campaign.verify().ok
+
+
+def test_counts_are_those_of_the_draws_whatever_became_of_them(campaign, clock):
+    def agree() -> list[str]:
+        found = campaign.store.counts(campaign.id)
+        assert found == counted(campaign)
+        return [each.state for each in found]
+
+    assert agree() == []
+    before = {"segment": ["north"] * 3, "row": ["p0", "p1", "p1"], "column": ["w0", "w1", "w1"]}
+    campaign.import_answers(pandas.DataFrame(before | {"value": [1, 2, 3]}), who="of old")
+    assert agree() == ["imported"]
+    told, late, declined, released, given, *_ = campaign.ask(9, who=NAME, lease=10)
+    campaign.tell(told, 3)
+    campaign.decline(declined, "private")
+    campaign.release(released)
+    assert {"open", "lent", "answered", "refused"} < set(agree())
+    clock[0] += 100
+    assert campaign.tell(late, 1) == "late"
+    campaign.give_up()
+    assert campaign.tell(given, 1) == "late"
+    assert {"given up", "answered"} < set(agree())
+    campaign.erase(who=NAME)
+    campaign.erase(row="p1", segment="north")
+    assert "erased" in agree()
+    live(campaign, who="bo")
+    agree()

@@ -230,6 +230,15 @@ class Survey(RuleBasedStateMachine):
             found = {each.id: each for each in look.every_draw()}
             assert look.held.state == self.state
         assert found.keys() == self.draws.keys()
+        counts = self.campaign.store.counts(self.campaign.id)
+        expired = sum(each.expired for each in self.draws.values())
+        assert sum(each.draws for each in counts) == len(found)
+        assert sum(each.expired for each in counts) == expired
+        for state in ("open", "lent", "answered", "refused", "given up"):
+            stand = [each.late for each in self.draws.values() if each.state == state]
+            assert sum(each.draws for each in counts if each.state == state) == len(stand)
+            late = sum(each.draws for each in counts if (each.state, each.late) == (state, True))
+            assert late == sum(stand)
         for number, each in self.draws.items():
             kept = found[number]
             assert (kept.state, kept.attempt, kept.deadline) == (

@@ -280,14 +280,14 @@ def test_a_design_takes_no_other_compute():
 
 
 def test_a_cluster_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     with pytest.raises(ComputeError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "):
         Compute(dask="tcp://127.0.0.1:1").map(double, [1])
 
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "foo://a:1", "tcp://a", "tcp://::1:3"])
 def test_addresses_of_nothing_are_named(address, monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 0.2)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     with pytest.raises(ComputeError, match=f"No Dask scheduler answers at {address} "):
         Compute(dask=address).map(double, [1])
 
@@ -307,6 +307,6 @@ def test_settings_travel():
 
 
 def test_a_cluster_without_workers_is_named(monkeypatch):
-    monkeypatch.setattr("malocate.compute.PATIENCE", 2.0)
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 2.0)
     with cluster(workers=0) as made, pytest.raises(ComputeError, match="has had no worker for 2"):
         compute_on(made).map(double, [1, 2])

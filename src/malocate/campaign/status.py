@@ -12,7 +12,7 @@ from malocate.design import Design
 from malocate.problem.counting import counted
 from malocate.problem.plain import finite
 from malocate.store import Held
-from malocate.store.draws import Count
+from malocate.store.counting import Count
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
-    func,
     insert,
     select,
     update,
@@ -194,8 +193,6 @@ _give_up = (
     .values(state="given up")
     .returning(draws.c.id)
 )
-_COUNTED = (draws.c.segment, draws.c.state, draws.c.late, draws.c.expired)
-_counts = select(*_COUNTED, func.count()).where(_HERE).group_by(*_COUNTED)  # all by one index
 _of_segment = (
     select(
         draws.c.number, draws.c.row, draws.c.col, draws.c.repeats, draws.c.probability,
@@ -357,27 +354,6 @@ def waiting(connection: Connection, campaign: int) -> tuple[bool, bool]:
     """Tell whether any draw is open, and whether any is lent."""
     found = connection.execute(_any_waiting, {"of": campaign}).one()
     return bool(found[0]), bool(found[1])
-
-
-@dataclass(frozen=True)
-class Count:
-    """Draws of a segment in one state, and how many leases have run out on them."""
-
-    segment: int
-    state: str
-    late: bool
-    draws: int
-    expired: int
-
-
-def counts(connection: Connection, campaign: int) -> list[Count]:
-    """Count draws by segment, state and whether the answer was late."""
-    found: dict[tuple[int, str, bool], list[int]] = {}
-    for segment, state, late, expired, count in connection.execute(_counts, {"of": campaign}):
-        sums = found.setdefault((segment, state, bool(late)), [0, 0])
-        sums[0] += count
-        sums[1] += count * expired
-    return [Count(*about, *found[about]) for about in sorted(found)]
 
 
 def answered(connection: Connection, campaign: int, segment: int) -> list[tuple[Any, ...]]:

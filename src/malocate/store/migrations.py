@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from malocate.errors import StoreError
 from malocate.store import functions
-from malocate.store.schema import about, metadata, tokens
+from malocate.store.schema import about, draws_unusual, metadata, tokens
 
 
 def _first(connection: Connection) -> None:
@@ -31,7 +31,13 @@ def _third(connection: Connection) -> None:
     tokens.create(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
+def _fourth(connection: Connection) -> None:
+    """Version 4: an index of the draws that did not go as they should, instead of all."""
+    connection.execute(text("DROP INDEX IF EXISTS draws_counted"))
+    draws_unusual.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth)
 
 
 def version_of(connection: Connection) -> int:

@@ -89,6 +89,8 @@ draws = Table(
 
 _IS_OPEN = text("state = 'open'")
 _IS_LENT = text("state = 'lent'")
+UNUSUAL = text("(state <> 'answered' OR late OR expired > 0)")
+"""Of a draw: it was not answered in time and at its first lease, or not yet."""
 
 Index(
     "draws_open",
@@ -112,13 +114,16 @@ Index(
     sqlite_where=_IS_LENT,
     postgresql_where=_IS_LENT,
 )
-Index(
-    "draws_counted",
+draws_unusual = Index(
+    "draws_unusual",
     draws.c.campaign,
     draws.c.segment,
     draws.c.state,
     draws.c.late,
     draws.c.expired,
+    draws.c.number,
+    sqlite_where=UNUSUAL,
+    postgresql_where=UNUSUAL,
 )
 
 extras = Table(

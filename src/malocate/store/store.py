@@ -6,6 +6,8 @@ The contract, which SQLite and PostgreSQL both keep (`malocate.testing.StoreChec
   and on the disk; when it has not returned, it is done in full or not at all.
 - Any number of processes may call any methods at once. Nobody is told that the database is locked.
 - An open draw is lent to one asker at a time. A draw is answered once: the first answer counts.
+- A segment's draws are numbered from 0 on without gaps, by whoever plans its rounds; answers that
+  were imported have numbers far above. `counts` goes by the last number.
 - Every change leaves an event in the campaign's log, in the same transaction. Events are numbered
   in an order in which they could have happened one after the other: `looking` gives a state and a
   number such that the state is that after exactly the events up to that number.
@@ -25,7 +27,17 @@ from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from malocate.errors import Conflict, NotFound
-from malocate.store import changes, embedded, functions, locks, log, migrations, planning, telling
+from malocate.store import (
+    changes,
+    counting,
+    embedded,
+    functions,
+    locks,
+    log,
+    migrations,
+    planning,
+    telling,
+)
 from malocate.store import draws as drawing
 from malocate.store.draws import Asked, Drawn, Redraw
 from malocate.store.engines import Database
@@ -265,10 +277,10 @@ class Store:
         with self.database.reading() as connection:
             return drawing.waiting(connection, campaign)
 
-    def counts(self, campaign: int) -> list[drawing.Count]:
+    def counts(self, campaign: int) -> list[counting.Count]:
         """Count draws by segment, state and whether the answer was late."""
         with self.database.reading() as connection:
-            return drawing.counts(connection, campaign)
+            return counting.counts(connection, campaign)
 
     def cells(
         self, campaign: int, segment: int, numbers: Sequence[int]

@@ -1,0 +1,142 @@
+"""A Dask cluster: the connection to it, and tasks that its workers do."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, Queue
+from typing import Any, TypeVar
+
+from malocate.compute.task import Wrong, alone
+from malocate.errors import ComputeError, InvalidInput, InvalidType, MissingDependency
+
+Result = TypeVar("Result")
+Task = TypeVar("Task")
+
+PATIENCE = 30.0
+"""Seconds to wait for a scheduler, and for its workers where it has none."""
+
+
+def check_address(address: Any) -> None:
+    """Refuse what is no address of a scheduler."""
+    if not isinstance(address, str):
+        raise InvalidType(f"dask is {address!r}; it must be an address, tcp://host:8786.")
+    scheme, separator, host = address.partition("://")
+    if not (scheme and separator and host):
+        raise InvalidInput(f"dask is {address!r}; it must be an address, tcp://host:8786.")
+
+
+def on_cluster(
+    client: Any, function: Callable[..., Result], bound: tuple[Any, ...], waiting: dict[int, Task]
+) -> Iterator[tuple[int, Result | Wrong]]:
+    """Do tasks on a cluster, which keeps nothing of them, also when we stop in the middle.
+
+    What they share is the result of a task that the scheduler knows: workers pass it on to each
+    other, and if all that had it die, the scheduler has it made again. Data that are merely
+    scattered would be lost.
+    """
+    from cloudpickle import dumps  # type: ignore[import-untyped]  # of a notebook's classes, too
+    from dask import config
+
+    with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        shared = client.submit(_Held(dumps(bound, protocol=5)), pure=False)
+        futures = [
+            client.submit(alone, function, *each, shared, pure=False) for each in waiting.items()
+        ]
+    done: Queue[Any] = Queue()
+    for future in futures:
+        future.add_done_callback(done.put)
+    try:
+        for _ in futures:
+            future = _next(done, client)
+            yield future.result()  # fetched at once, and so not lost
+            future.release()
+    finally:
+        for future in (*futures, shared):  # a callback that waits would hold it for ever
+            future.release()
+
+
+def _next(done: Queue[Any], client: Any) -> Any:
+    """Give the next future that is done; give up where there has been no worker for a while."""
+    waited = 0.0
+    while True:
+        try:
+            return done.get(timeout=1.0)
+        except Empty:
+            waited = 0.0 if client.ncores() else waited + 1.0
+            if waited >= PATIENCE:
+                raise ComputeError(
+                    f"The Dask cluster at {client.scheduler.address} has had no worker for "
+                    f"{PATIENCE:g} seconds; start one with `dask worker`."
+                ) from None
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Gives what was pickled into it."""
+
+    pickled: bytes
+
+    def __call__(self) -> tuple[Any, ...]:
+        bound: tuple[Any, ...] = pickle.loads(self.pickled)  # noqa: S301  # it is our own
+        return bound
+
+
+def await_worker(client: Any) -> None:
+    """Wait until a cluster has a worker again, for a while; without one, handing out will fail."""
+    if client is not None:
+        with suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=PATIENCE)
+
+
+_CLIENTS: dict[tuple[str, int], Any] = {}
+"""Connections to schedulers by address and process: a forked child has none of its parent's."""
+
+
+def connected(address: str) -> Any:
+    """Give the connection to a scheduler, opened anew where it was lost."""
+    key = address, os.getpid()
+    if key in _CLIENTS and _CLIENTS[key].status == "running":
+        return _CLIENTS[key]
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingDependency(
+            "A Dask cluster needs the package distributed; pip install 'malocate[dask]'."
+        ) from None
+    try:
+        client: Any = Client(address, set_as_default=False, timeout=PATIENCE)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError, ImportError) as problem:
+        raise ComputeError(
+            f"No Dask scheduler answers at {address} ({problem}); start one with `dask scheduler`, "
+            "or name another address."
+        ) from problem
+    _check_versions(client)
+    _CLIENTS[key] = client
+    return client
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse a cluster whose scheduler or workers lack our version, which decides to the bit."""
+    told = client.get_versions(packages=["malocate"])
+    ours = told["client"]["packages"]["malocate"]
+    members = {client.scheduler.address: told["scheduler"]} | told["workers"]
+    for address, member in members.items():
+        theirs = member["packages"]["malocate"]
+        if theirs != ours:
+            client.close()
+            has = f"malocate {theirs}" if theirs else "no malocate"
+            raise ComputeError(
+                f"{address} of the Dask cluster has {has}, and this is malocate {ours}; install "
+                f"malocate=={ours} for the scheduler and for all workers."
+            )
+
+
+def forget(address: str) -> None:
+    """Close the connection to a scheduler, if there is one."""
+    client = _CLIENTS.pop((address, os.getpid()), None)
+    if client is not None:
+        client.close()

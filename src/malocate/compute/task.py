@@ -1,0 +1,74 @@
+"""One task: done in one thread, and knowing that it is one."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A task's own error, of a kind that would else be taken for the death of its worker."""
+
+    problem: BaseException
+
+
+INSIDE: ContextVar[bool] = ContextVar("INSIDE", default=False)
+"""Whether this is a task: one that handed out others and waited could wait for ever."""
+
+
+def alone(
+    function: Callable[..., Result], place: int, task: Any, bound: tuple[Any, ...]
+) -> tuple[int, Result | Wrong]:
+    """Do one task in one thread, whatever it would spread over on its own."""
+    from joblib import parallel_config
+
+    from malocate.estimators.engine.threads import pinned
+
+    with parallel_config("sequential"), pinned(), _one_thread(), _inside():
+        try:
+            return place, function(*bound, task)
+        except lost() as problem:
+            problem.add_note(traceback.format_exc())  # it does not travel with it
+            return place, Wrong(problem)
+
+
+@contextmanager
+def _inside() -> Iterator[None]:
+    before = INSIDE.set(True)
+    try:
+        yield
+    finally:
+        INSIDE.reset(before)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    from numba import get_num_threads, set_num_threads
+
+    before = get_num_threads()
+    set_num_threads(1)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
+def lost(on_cluster: bool = True) -> tuple[type[BaseException], ...]:
+    """Give the errors by which a worker or a connection is lost; of a task, they are `Wrong`."""
+    kinds = CancelledError, BrokenExecutor
+    if not on_cluster:
+        return kinds
+    try:
+        from distributed import KilledWorker
+        from distributed.client import ClosedClientError
+    except ImportError:
+        return *kinds, OSError
+    return *kinds, OSError, KilledWorker, ClosedClientError
