@@ -156,7 +156,7 @@ def test_planners_are_told_where_to_fit(serving, url):
 )
 def test_planners_that_could_not_fit_are_refused_before_anything_is_served(url, options, words):
     done = CliRunner().invoke(app, ["serve", str(url), *options])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert words in " ".join(done.output.split())
 
 
