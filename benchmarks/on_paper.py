@@ -8,6 +8,7 @@ Nothing of it was run at that size: each line is a measured constant times how o
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import tables
 
@@ -98,7 +99,10 @@ def _line(what: str, constant: str, total: str, change: str) -> tables.Row:
 
 def _values(folder: Path, file: str, *keys: str) -> dict[tuple[str, ...], float]:
     rows = tables.read(folder / file)
-    return {tuple(row[key] for key in keys): float(row["value"]) for row in rows}
+    found: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys), []).append(float(row["value"]))
+    return {key: median(values) for key, values in found.items()}
 
 
 def _time(seconds: float) -> str:
