@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import tables
 
-from malocate import Design, MALocate, SoftImpute, simulate
+from malocate import Compute, Design, MALocate, SoftImpute, simulate
 from malocate.experiments.claims import Curves, interval
 from malocate.experiments.paper import STRATEGIES, Experiment, design_of, experiment
 from malocate.experiments.reproduce import COLUMNS, Task
@@ -49,7 +51,7 @@ def varied(design: Design, change: dict[str, Any]) -> Design:
     return replace(design, **change)
 
 
-def rows_of(problem: Experiment, run: int, change: dict[str, Any]) -> Any:
+def rows_of(problem: Experiment, change: dict[str, Any], run: int) -> Any:
     import pandas
 
     task = Task(problem.number, "paper", run, 0)
@@ -93,14 +95,14 @@ def main() -> None:
     chosen = parser.parse_args()
     path, numbers = tables.RESULTS / "silences.csv", chosen.experiment or [1, 2]
     kept = [dict(row) for row in tables.read(path) if int(row["experiment"]) not in numbers]
-    for number in numbers:
-        for variant, change in VARIANTS.items():
-            runs = [rows_of(experiment(number), run, change) for run in range(chosen.runs)]
-            kept.append(summary(number, variant, pandas.concat(runs)))
-            print(kept[-1], flush=True)
-    columns = list(kept[-1])
-    whole = [{name: row.get(name, "") for name in columns} for row in kept]
-    tables.write(path, sorted(whole, key=lambda row: int(row["experiment"])))
+    for number, (variant, change) in product(numbers, VARIANTS.items()):
+        rows = partial(rows_of, experiment(number), change)
+        runs = Compute(jobs=-1).map(rows, range(chosen.runs))
+        kept.append(summary(number, variant, pandas.concat(runs)))
+        print(kept[-1], flush=True)
+        columns = list(kept[-1])
+        whole = [{name: row.get(name, "") for name in columns} for row in kept]
+        tables.write(path, sorted(whole, key=lambda row: int(row["experiment"])))
 
 
 if __name__ == "__main__":
