@@ -30,6 +30,7 @@ from numba import get_num_threads, set_num_threads
 
 from malocate import Compute, Design, SoftImpute, Synthetic
 from malocate.compute import forget
+from malocate.compute.cluster import connected
 from malocate.experiments.reproduce import reproduce
 from malocate.experiments.simulation import Panel
 from malocate.rounds import Round, begin, close, plan
@@ -155,7 +156,7 @@ def overhead(
 
 def _both_clocks(compute: Compute, work: Callable[[Compute], Any]) -> tuple[float, float]:
     """Give the seconds that work takes, and those of processors here and in the workers."""
-    client = compute._client()
+    client = connected(compute.dask) if compute.dask else None
 
     def processors() -> float:
         far = client.run(time.process_time).values() if client else ()
