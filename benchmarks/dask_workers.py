@@ -4,9 +4,10 @@ python benchmarks/dask_workers.py
 
 Workers are processes of one thread each on this machine, and the same work is done by one of them
 and by two, in turns; the rows "no Dask" say what the machine itself makes of a second process.
-The overhead of a fit is what many equal fits, each a task, take on one worker beyond the same fits
-in a process of its own: by the clock, and by the processor time of all processes. Some of it is
-memory, which Dask has its workers give back at once and which each fit then asks for anew; so it is
+The overhead of a fit is what fits take on one worker beyond the same fits in a process of its own.
+In a first round a segment's fits and its band are one task, as always; beside it stand equal fits
+that are a task each, by the clock and by the processor time of all processes. Some of it is memory,
+which Dask has its workers give back at once and which each fit then asks for anew; so it is
 measured with and without `KEEPING`, which has them keep it. Written to
 benchmarks/results/dask_workers.csv.
 """
@@ -17,7 +18,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -35,7 +36,8 @@ from malocate.experiments.reproduce import reproduce
 from malocate.experiments.simulation import Panel
 from malocate.rounds import Round, begin, close, plan
 
-SEGMENTS, RUNS, FITS, TURNS = 200, 4, 60, 3
+SEGMENTS, RUNS, FITS, TURNS = 200, 4, 40, 2
+FITS_OF_A_LOOK = 5  # four folds, and all answers
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
 
@@ -101,35 +103,35 @@ def warm(compute: Compute) -> None:
 
 
 @contextmanager
-def by_dask() -> Iterator[tuple[Compute, Compute]]:
-    with workers(1) as one, workers(2) as two:
-        yield one, two
-
-
-@contextmanager
-def by_processes() -> Iterator[tuple[Compute, Compute]]:
-    """Give one process and two without any cluster: what the machine itself can do."""
+def one_thread() -> Iterator[None]:
+    """Keep fits here to one thread, as a worker has."""
     before = get_num_threads()
     set_num_threads(1)
-    yield Compute(jobs=1), Compute(jobs=2)
+    yield
     set_num_threads(before)
 
 
 def compared(
-    what: str,
-    work: Callable[[Compute], Any],
-    turns: int,
-    by: Callable[[], AbstractContextManager[tuple[Compute, Compute]]] = by_dask,
-) -> dict[str, Any]:
-    """Do the same with one worker and with two, in turns."""
-    with by() as (first, second):
-        warm(first), warm(second)
-        pairs = [
-            (seconds(lambda: work(first)), seconds(lambda: work(second))) for _ in range(turns)
-        ]
-    one, two = zip(*pairs, strict=True)
+    what: str, work: Callable[[Compute], Any], turns: int, fits: int | None = None
+) -> list[dict[str, Any]]:
+    """Do the same with one worker and with two, in turns; with `fits` also without a cluster."""
+    with workers(1) as one, workers(2) as two, one_thread():
+        places = [one, two] if fits is None else [one, two, Compute(jobs=1), Compute(jobs=2)]
+        for place in places:
+            warm(place)
+        times = [[seconds(lambda at=place: work(at)) for place in places] for _ in range(turns)]
+    by_place = list(zip(*times, strict=True))
+    rows = [_compared(what, *by_place[:2])]
+    if fits is None:
+        return rows
+    each = [1_000 * (far - near) / fits for far, near in zip(by_place[0], by_place[2], strict=True)]
+    rows[0] |= _spread("overhead, ms", each)
+    return [*rows, _compared(f"{what}, no Dask", *by_place[2:])]
+
+
+def _compared(what: str, one: Sequence[float], two: Sequence[float]) -> dict[str, Any]:
+    ratios = [before / after for before, after in zip(one, two, strict=True)]
     times = _spread("one worker, s", one) | _spread("two workers, s", two)
-    ratios = [before / after for before, after in pairs]
     return _row(what) | times | _spread("times faster", ratios)
 
 
@@ -138,16 +140,13 @@ def overhead(
 ) -> dict[str, Any]:
     """Hold many fits by one worker against the same ones here, in one thread as a worker has."""
     work, here, found = equal_fits(side, answers, fits), Compute(jobs=1), []
-    before = get_num_threads()
-    set_num_threads(1)
-    with patch.dict(os.environ, environment), workers(1) as one:
+    with patch.dict(os.environ, environment), workers(1) as one, one_thread():
         work(one), work(here)
         for _ in range(turns):
             own, there = _both_clocks(here, work), _both_clocks(one, work)
             found.append(
                 (own[0], *(1_000 * (b - a) / fits for a, b in zip(own, there, strict=True)))
             )
-    set_num_threads(before)
     own_wall, wall, processor = zip(*found, strict=True)
     what = f"a fit of {side} × {side}, {1_000 * median(own_wall) / fits:.0f} ms"
     row = _row(what + ", memory kept" * bool(environment))
@@ -191,8 +190,8 @@ def summary(rows: Sequence[Mapping[str, str]]) -> list[tables.Row]:
         "one worker": ("one worker, s", " s"),
         "two workers": ("two workers, s", " s"),
         "times faster (target 1.6)": ("times faster", "×"),
-        "overhead": ("overhead, ms", " ms"),
-        "by processor time (target 8 ms)": ("overhead by processor, ms", " ms"),
+        "overhead of a fit (target 8 ms)": ("overhead, ms", " ms"),
+        "by processor time": ("overhead by processor, ms", " ms"),
     }
     return [
         {"what": row["what"]} | {title: _range(row, *told) for title, told in shown.items()}
@@ -215,15 +214,15 @@ def main() -> None:
     for measured in (
         *(
             partial(overhead, side, answers, times * fits, turns, environment)
-            for side, answers, times in ((100, 2_000, 4), (200, 12_000, 2), (400, 60_000, 1))
+            for side, answers, times in ((100, 2_000, 4), (400, 60_000, 1))
             for environment in ({}, KEEPING)
         ),
-        lambda: compared(first, first_round(segments), turns),
-        lambda: compared(f"{first}, no Dask", first_round(segments), turns, by_processes),
-        lambda: compared(again, paper_runs(runs), turns),
+        partial(compared, first, first_round(segments), turns, FITS_OF_A_LOOK * segments),
+        partial(compared, again, paper_runs(runs), turns),
     ):
-        rows.append(measured())
-        print(rows[-1], flush=True)
+        found = measured()
+        rows += found if isinstance(found, list) else [found]
+        print(*rows[-2:], sep="\n", flush=True)
     machine = tables.machine()
     tables.write(tables.folder(told.quick) / "dask_workers.csv", [row | machine for row in rows])
 

@@ -197,7 +197,7 @@ def test_data_goes_to_a_worker_once(dask_cluster, tmp_path):
     compute_on(dask_cluster).map(partial(with_bound, bound), range(40))
     loads = Counter((tmp_path / "loads").read_text().split())
     del loads[str(os.getpid())]  # it is hashed here, to be known again
-    assert len(loads) == 2
+    assert 1 <= len(loads) <= 2
     assert set(loads.values()) == {1}
 
 
@@ -209,9 +209,14 @@ def test_a_cluster_keeps_nothing(dask_cluster, tmp_path):
     assert next(started) == 0
     started.close()
     assert _emptied(dask_cluster)
-    with pytest.raises(ValueError, match="task 2 is wrong"):
+    with pytest.raises(ValueError, match="task 2 is wrong") as kept:
         compute.map(fails, range(5))
     assert _emptied(dask_cluster)
+    with pytest.raises(TimeoutError, match="task 2 was late") as kept_too:
+        compute.map(late, range(5))
+    assert _emptied(dask_cluster)
+    assert kept.tb is not None  # as a notebook keeps the last error, and all that it knows of
+    assert kept_too.tb is not None
     assert len(list(tmp_path.iterdir())) < 200  # what was not wanted was not done
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, Queue
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ def check_address(address: Any) -> None:
 
 def on_cluster(
     client: Any, function: Callable[..., Result], bound: tuple[Any, ...], waiting: dict[int, Task]
-) -> Iterator[tuple[int, Result | Wrong]]:
+) -> Generator[tuple[int, Result | Wrong]]:
     """Do tasks on a cluster, which keeps nothing of them, also when we stop in the middle.
 
     What they share is the result of a task that the scheduler knows: workers pass it on to each
@@ -43,20 +44,31 @@ def on_cluster(
 
     with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         shared = client.submit(_Held(dumps(bound, protocol=5)), pure=False)
-        futures = [
-            client.submit(alone, function, *each, shared, pure=False) for each in waiting.items()
-        ]
+        task = partial(alone, function)
+        futures = client.map(task, *zip(*waiting.items(), strict=True), bound=shared, pure=False)
     done: Queue[Any] = Queue()
     for future in futures:
         future.add_done_callback(done.put)
+    left = len(futures)
     try:
-        for _ in futures:
-            future = _next(done, client)
-            yield future.result()  # fetched at once, and so not lost
-            future.release()
+        while left:
+            some = _done_by_now(done, client)
+            yield from client.gather(some)  # fetched at once, and so not lost
+            left -= len(some)
+            for future in some:
+                future.release()
     finally:
         for future in (*futures, shared):  # a callback that waits would hold it for ever
             future.release()
+
+
+def _done_by_now(done: Queue[Any], client: Any) -> list[Any]:
+    """Wait for a future that is done, and give all that are: fetched together, they cost less."""
+    some = [_next(done, client)]
+    with suppress(Empty):
+        while True:
+            some.append(done.get_nowait())
+    return some
 
 
 def _next(done: Queue[Any], client: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -64,15 +64,15 @@ class Compute:
         """Give the results one by one: in the order of the tasks, or as a cluster has done them."""
         waiting = dict(enumerate(tasks))
         places = list(waiting)
-        done = self._done(function, waiting)
-        for _, result in _in_order(done, places) if ordered else done:
-            if isinstance(result, Wrong):
-                raise result.problem
-            yield result
+        with closing(self._done(function, waiting)) as done:  # at once, whoever keeps an error
+            for _, result in _in_order(done, places) if ordered else done:
+                if isinstance(result, Wrong):
+                    raise result.problem
+                yield result
 
     def _done(
         self, function: Callable[[Task], Result], waiting: dict[int, Task]
-    ) -> Iterator[tuple[int, Result | Wrong]]:
+    ) -> Generator[tuple[int, Result | Wrong]]:
         """Give results by their places as they are done; what a dead worker had is done again."""
         client = self._client()
         if client is None and (len(waiting) < 2 or self.workers == 1):
@@ -81,10 +81,11 @@ class Compute:
         failures = 0
         while waiting:
             try:
-                for place, result in self._handed_out(function, waiting, client):
-                    del waiting[place]
-                    failures = 0
-                    yield place, result
+                with closing(self._handed_out(function, waiting, client)) as done:
+                    for place, result in done:
+                        del waiting[place]
+                        failures = 0
+                        yield place, result
             except lost(on_cluster=client is not None) as problem:
                 failures += 1
                 if failures == TRIES:
@@ -113,7 +114,7 @@ class Compute:
         function: Callable[[Task], Result],
         waiting: dict[int, Task],
         client: Any,
-    ) -> Iterator[tuple[int, Result | Wrong]]:
+    ) -> Generator[tuple[int, Result | Wrong]]:
         bare, bound = _unbound(function)
         if client is not None:
             return on_cluster(client, bare, bound, waiting)
@@ -124,7 +125,7 @@ class Compute:
         function: Callable[..., Result],
         bound: tuple[Any, ...],
         waiting: dict[int, Task],
-    ) -> Iterator[tuple[int, Result | Wrong]]:
+    ) -> Generator[tuple[int, Result | Wrong]]:
         """Do tasks in threads or processes of this machine."""
         from joblib import Parallel, delayed, parallel_config
 
@@ -135,7 +136,7 @@ class Compute:
         with settings:
             parallel = Parallel(return_as="generator")  # unordered, it can miss a death
         calls = (delayed(alone)(function, *each, bound) for each in waiting.items())
-        done: Iterator[tuple[int, Result | Wrong]] = parallel(list(calls))
+        done: Generator[tuple[int, Result | Wrong]] = parallel(list(calls))
         return done
 
     def _client(self) -> Any:
