@@ -194,9 +194,16 @@ def summary(rows: Sequence[Mapping[str, str]]) -> list[tables.Row]:
         "by processor time": ("overhead by processor, ms", " ms"),
     }
     return [
-        {"what": row["what"]} | {title: _range(row, *told) for title, told in shown.items()}
+        {"what": row["what"]}
+        | {title: _range(row, *told) for title, told in shown.items()}
+        | {"met": "" if "no Dask" in row["what"] else "yes" if _met(row) else "**no**"}
         for row in rows
     ]
+
+
+def _met(row: Mapping[str, str]) -> bool:
+    fast = not row["times faster"] or float(row["times faster"]) >= 1.6
+    return fast and (not row["overhead, ms"] or float(row["overhead, ms"]) < 8.0)
 
 
 def _range(row: Mapping[str, str], name: str, unit: str) -> str:

@@ -21,6 +21,7 @@ import accuracy
 import big_matrix
 import campaign
 import dashboard
+import files
 import matplotlib as mpl
 import observations_scale
 import pages
@@ -188,6 +189,8 @@ def summarise(folder: Path) -> None:
         tables.markdown(server.summary(tables.read(folder / "server.csv"))),
         "## The pages, where there is much to show",
         tables.markdown(dashboard.summary(tables.read(folder / "dashboard.csv"))),
+        "## A million answers from a CSV file into a campaign",
+        tables.markdown(files.summary(tables.read(folder / "files.csv"))),
         *pages.results(folder),
     ]
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

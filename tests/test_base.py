@@ -168,7 +168,7 @@ def test_the_file_has_exactly_the_name_that_was_given(done, tmp_path):
 def test_a_label_that_no_file_keeps_is_named(tmp_path):
     labels = ((("north", 1), ("south", 2)), ("x",))
     done = Completion(np.ones((2, 1)), np.ones((1, 1)), labels=labels)
-    with pytest.raises(InvalidType, match=r"row label \('north', 1\) is a tuple; .* Pickle"):
+    with pytest.raises(InvalidType, match=r"row label \('north', 1\) is a tuple; .* pickle"):
         done.save(tmp_path / "done.npz")
     assert not (tmp_path / "done.npz").exists()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import time
 from collections import Counter
 from functools import partial
@@ -218,6 +219,25 @@ def test_a_cluster_keeps_nothing(dask_cluster, tmp_path):
     assert kept.tb is not None  # as a notebook keeps the last error, and all that it knows of
     assert kept_too.tb is not None
     assert len(list(tmp_path.iterdir())) < 200  # what was not wanted was not done
+
+
+def test_what_was_done_beside_a_task_that_fails_is_not_lost(dask_cluster):
+    done = compute_on(dask_cluster).each(fails, range(5), ordered=False)
+    found = [next(done)]
+    time.sleep(1.0)  # all are done by now, and are fetched together
+    with pytest.raises(ValueError, match="task 2 is wrong"):
+        found.extend(done)
+    assert sorted(found) == [0, 1, 3, 4]
+
+
+def test_a_scheduler_that_is_not_there_costs_no_threads(monkeypatch):
+    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
+    counts = []
+    for _ in range(4):
+        with pytest.raises(ComputeError, match="No Dask scheduler answers"):
+            Compute(dask="tcp://127.0.0.1:1").map(double, range(3))
+        counts.append(threading.active_count())
+    assert counts[0] == counts[-1]
 
 
 def _emptied(dask_cluster) -> bool:

@@ -34,6 +34,8 @@ LEASE = 30.0
 WITHOUT_CLUSTER = 300.0
 """Seconds to plan without a cluster that is away, before it is tried again."""
 
+HERE = "Planning goes on here, one fit at a time; in five minutes this is tried again."
+
 Result = Literal["planned", "ended", "waiting", "closed", "elsewhere"]
 
 
@@ -97,7 +99,7 @@ class Planner:
             try:
                 return advance(stage, answers, unanswered, self.compute)
             except ComputeError as problem:
-                logging.getLogger(__name__).warning("%s Planning goes on without it.", problem)
+                logging.getLogger(__name__).warning("%s %s", problem, HERE)
                 self._alone_until = time.monotonic() + WITHOUT_CLUSTER
         return advance(stage, answers, unanswered, Compute())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,9 +76,9 @@ def complete(
     noise of an answer is told from the error of the completion.
     """
     _check(file, out, plot)
-    compute = computing(jobs, dask, usual=Compute(jobs=1))
     answers = reader.answers(reader.table(file))
     found = reading.observed(answers, scale, uniform)
+    compute = computing(jobs, dask, usual=Compute(jobs=1))
     bands = _judged(found, delta, uniform, compute)
     if out is not None:
         _write(found, bands, out, wide)
@@ -140,9 +141,10 @@ def _counted(show: Show, before: int, compute: Compute) -> Callable[..., Iterabl
 
     def mapped(fit: Callable[[Job], Done], jobs: list[Job]) -> Iterable[Done]:
         show("Completing", before)
-        for count, done in enumerate(compute.each(fit, jobs), start=1):
-            show("Completing", before + count)
-            yield done
+        with closing(compute.each(fit, jobs)) as fits:
+            for count, done in enumerate(fits, start=1):
+                show("Completing", before + count)
+                yield done
 
     return mapped
 

@@ -12,10 +12,6 @@ Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="How many fits or runs at a time; by default one on each core."),
 ]
-DesignJobs = Annotated[
-    int | None,
-    typer.Option(min=1, help="How many fits at a time; by default as the design says."),
-]
 Dask = Annotated[
     str | None,
     typer.Option(

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from malocate.cli.campaign.finding import VARIABLE, Where, address
-from malocate.cli.computing import Dask, DesignJobs, computing
+from malocate.cli.computing import Dask, computing
 from malocate.cli.showing import say
-from malocate.compute import forget
+from malocate.compute import check_installed
 from malocate.errors import InvalidInput, MissingDependency, StoreError
 
 if TYPE_CHECKING:
@@ -47,7 +47,13 @@ def serve(
     planner: Annotated[
         bool, typer.Option(help="Start a planner for each campaign, beside the server.")
     ] = True,
-    jobs: DesignJobs = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many fits at a time, for each campaign; by default as its design says.",
+        ),
+    ] = None,
     dask: Dask = None,
 ) -> None:
     """Serve the campaigns of a database over HTTP, and plan their rounds.
@@ -83,7 +89,7 @@ def serve(
 
 
 def _handed_on(jobs: int | None, dask: str | None, planner: bool) -> list[str]:
-    """Give the options that say to planners where to fit; refuse a cluster that is not there."""
+    """Give the options that say to planners where to fit."""
     given = {"--jobs": jobs, "--dask": dask}
     told = [
         text for name, value in given.items() if value is not None for text in (name, str(value))
@@ -92,9 +98,9 @@ def _handed_on(jobs: int | None, dask: str | None, planner: bool) -> list[str]:
         raise InvalidInput(
             f"{told[0]} is for planners, and --no-planner starts none; leave one out."
         )
-    computing(jobs, dask)
+    computing(jobs, dask, at_once=False)  # a cluster that is away must not keep the pages away
     if dask is not None:
-        forget(dask)  # the planners make connections of their own
+        check_installed()
     return told
 
 

@@ -7,7 +7,7 @@ never fight over cores. A worker that dies takes nothing with it: what it had no
 done again by others.
 """
 
-from malocate.compute.cluster import forget
+from malocate.compute.cluster import check_installed, forget
 from malocate.compute.setting import Compute
 
-__all__ = ["Compute", "forget"]
+__all__ = ["Compute", "check_installed", "forget"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
 from queue import Empty, Queue
 from typing import Any, TypeVar
 
@@ -19,6 +20,12 @@ Task = TypeVar("Task")
 
 PATIENCE = 30.0
 """Seconds to wait for a scheduler, and for its workers where it has none."""
+
+FETCHING = 300.0
+"""Seconds to wait for results that are done: their worker may have died meanwhile."""
+
+MOST_FETCHED = 64
+"""Results that are fetched together, at most: they are held here all at once."""
 
 
 def check_address(address: Any) -> None:
@@ -53,7 +60,7 @@ def on_cluster(
     try:
         while left:
             some = _done_by_now(done, client)
-            yield from client.gather(some)  # fetched at once, and so not lost
+            yield from _fetched(some, client)  # at once, and so not lost
             left -= len(some)
             for future in some:
                 future.release()
@@ -66,9 +73,20 @@ def _done_by_now(done: Queue[Any], client: Any) -> list[Any]:
     """Wait for a future that is done, and give all that are: fetched together, they cost less."""
     some = [_next(done, client)]
     with suppress(Empty):
-        while True:
+        while len(some) < MOST_FETCHED:
             some.append(done.get_nowait())
     return some
+
+
+def _fetched(some: list[Any], client: Any) -> Iterator[Any]:
+    """Give the results of futures that are done, and only then raise what one of them has."""
+    finished = [future for future in some if future.status == "finished"]
+    if finished:
+        fetch = partial(client.gather, asynchronous=True)
+        yield from client.sync(fetch, finished, callback_timeout=FETCHING)
+    for future in some:
+        if future not in finished:
+            yield future.result(timeout=FETCHING)
 
 
 def _next(done: Queue[Any], client: Any) -> Any:
@@ -100,7 +118,7 @@ class _Held:
 def await_worker(client: Any) -> None:
     """Wait until a cluster has a worker again, for a while; without one, handing out will fail."""
     if client is not None:
-        with suppress(TimeoutError):
+        with suppress(OSError):  # a timeout among them
             client.wait_for_workers(1, timeout=PATIENCE)
 
 
@@ -113,22 +131,48 @@ def connected(address: str) -> Any:
     key = address, os.getpid()
     if key in _CLIENTS and _CLIENTS[key].status == "running":
         return _CLIENTS[key]
+    check_installed()
+    forget(address)
     try:
-        from distributed import Client
-    except ImportError:
-        raise MissingDependency(
-            "A Dask cluster needs the package distributed; pip install 'malocate[dask]'."
-        ) from None
-    try:
-        client: Any = Client(address, set_as_default=False, timeout=PATIENCE)  # type: ignore[no-untyped-call]
+        client = _client(address)
     except (OSError, ValueError, TypeError, ImportError) as problem:
         raise ComputeError(
             f"No Dask scheduler answers at {address} ({problem}); start one with `dask scheduler`, "
             "or name another address."
         ) from problem
-    _check_versions(client)
     _CLIENTS[key] = client
     return client
+
+
+def check_installed() -> None:
+    """Refuse a cluster where its package is missing."""
+    if find_spec("distributed") is None:
+        raise MissingDependency(
+            "A Dask cluster needs the package distributed; pip install 'malocate[dask]'."
+        )
+
+
+def _client(address: str) -> Any:
+    from distributed import Client
+
+    settings = {"set_as_default": False, "timeout": PATIENCE, "loop": _loop(os.getpid())}
+    client: Any = Client(address, **settings)  # type: ignore[no-untyped-call]
+    try:
+        _check_versions(client)
+    except BaseException:
+        _close(client)
+        raise
+    return client
+
+
+@cache
+def _loop(_process: int) -> Any:
+    """Give the loop of all connections: one of its own would outlive each that fails."""
+    from distributed.utils import LoopRunner
+
+    runner = LoopRunner()
+    runner.start()  # type: ignore[no-untyped-call]
+    return runner.loop
 
 
 def _check_versions(client: Any) -> None:
@@ -139,7 +183,6 @@ def _check_versions(client: Any) -> None:
     for address, member in members.items():
         theirs = member["packages"]["malocate"]
         if theirs != ours:
-            client.close()
             has = f"malocate {theirs}" if theirs else "no malocate"
             raise ComputeError(
                 f"{address} of the Dask cluster has {has}, and this is malocate {ours}; install "
@@ -151,4 +194,9 @@ def forget(address: str) -> None:
     """Close the connection to a scheduler, if there is one."""
     client = _CLIENTS.pop((address, os.getpid()), None)
     if client is not None:
+        _close(client)
+
+
+def _close(client: Any) -> None:
+    with suppress(OSError):  # its scheduler is gone
         client.close()

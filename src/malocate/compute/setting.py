@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
+from warnings import catch_warnings, simplefilter
 
 from malocate.compute.cluster import await_worker, check_address, connected, on_cluster
 from malocate.compute.task import INSIDE, Wrong, alone, lost
@@ -60,8 +61,11 @@ class Compute:
 
     def each(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, ordered: bool = True
-    ) -> Iterator[Result]:
-        """Give the results one by one: in the order of the tasks, or as a cluster has done them."""
+    ) -> Generator[Result]:
+        """Give the results one by one: in the order of the tasks, or as a cluster has done them.
+
+        Close it, if you may stop before its end: what was not yet done is then not done.
+        """
         waiting = dict(enumerate(tasks))
         places = list(waiting)
         with closing(self._done(function, waiting)) as done:  # at once, whoever keeps an error
@@ -137,7 +141,13 @@ class Compute:
             parallel = Parallel(return_as="generator")  # unordered, it can miss a death
         calls = (delayed(alone)(function, *each, bound) for each in waiting.items())
         done: Generator[tuple[int, Result | Wrong]] = parallel(list(calls))
-        return done
+        try:
+            for each in done:  # noqa: UP028  # `yield from` would close it before we are asked
+                yield each
+        finally:
+            with catch_warnings():  # that work was done which nobody wants: we know
+                simplefilter("ignore", UserWarning)
+                done.close()
 
     def _client(self) -> Any:
         """Give the connection to the cluster that is set here or around the call, if any is."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 
 from malocate.compute import Compute
@@ -75,9 +76,10 @@ def plan_survey(
     tasks = [(replace(design, seed=design.seed + run), *each, cap) for run, each in enumerate(sets)]
     played = []
     compute = design.compute if compute is None else compute
-    for done, each in enumerate(compute.each(_played, tasks), start=1):
-        played.append(each)
-        show("twins", done)
+    with closing(compute.each(_played, tasks)) as twins:
+        for done, each in enumerate(twins, start=1):
+            played.append(each)
+            show("twins", done)
     known = [] if pilot is None else [name for name, each in pilot.items() if len(each)]
     told = tuple(own for own, _ in sets)
     return SurveyPlan(design, tuple(played), told, cap, None if pilot is None else tuple(known))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -91,9 +92,10 @@ def _finished(
     """Run what is not yet there, in parallel; give the tasks as they are done."""
     missing = [task for task in tasks if not (parts / f"{task.stem(problem)}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
-    for task, rows in compute.each(partial(_run, problem), missing, ordered=False):
-        _keep(rows, parts, task.stem(problem))
-        yield task
+    with closing(compute.each(partial(_run, problem), missing, ordered=False)) as runs:
+        for task, rows in runs:
+            _keep(rows, parts, task.stem(problem))
+            yield task
 
 
 def _run(problem: Experiment, task: Task) -> tuple[Task, pandas.DataFrame]:

@@ -2,8 +2,8 @@
 
 A segment's draws are numbered from 0 on without gaps, so its last number tells how many there are.
 Most were answered, in time and at the first lease; an index holds the others, and they are
-counted. What a count costs thus grows with the segments and with what is under way or went
-differently, and not with the answers.
+counted. What a count costs thus grows with the segments and with what is under way, was imported
+or went differently, and not with the answers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sqlalchemy import Connection, ScalarSelect, bindparam, false, func, literal
 from malocate.problem.draws import BEFORE
 from malocate.store.schema import UNUSUAL, draws
 
-ALL = "all"
-"""Stands where a state would, in the line that tells how many draws a segment has."""
+ALL, ERASED_BEFORE = "all", "erased before"
+"""Stand where a state would, in lines that tell how many draws a segment has, and how many of its
+erased ones were imported."""
 
 _HERE = draws.c.campaign == bindparam("of")
 _ABOUT = (draws.c.segment, draws.c.state, draws.c.late, draws.c.expired)
-_BEFORE = (draws.c.number >= BEFORE).label("before")
 
 
 def _first(*where: Any) -> ScalarSelect[Any]:
@@ -44,16 +44,23 @@ def _totals() -> Any:
         .scalar_subquery()
     )
     known = each.c.segment.is_not(None)
-    return select(each.c.segment, literal(ALL), false(), literal(0), false(), last + 1).where(known)
+    return select(each.c.segment, literal(ALL), false(), literal(0), last + 1).where(known)
 
 
 def _unusual() -> Any:
-    """Count the draws that did not go as they should, or not yet."""
-    counted = select(*_ABOUT, _BEFORE, func.count())
-    return counted.where(_HERE, UNUSUAL).group_by(*_ABOUT, _BEFORE)
+    """Count the draws that did not go as they should, or not yet, in the order of their index."""
+    return select(*_ABOUT, func.count()).where(_HERE, UNUSUAL).group_by(*_ABOUT)
 
 
-_counts = _unusual().union_all(_totals())  # of one moment, as two statements would not be
+def _erased_before() -> Any:
+    """Count the erased draws that were imported, which their state does not tell any more."""
+    place = draws.c.segment
+    found = select(place, literal(ERASED_BEFORE), false(), literal(0), func.count())
+    erased = draws.c.state == "erased", draws.c.number >= BEFORE
+    return found.where(_HERE, UNUSUAL, *erased).group_by(place)
+
+
+_counts = _unusual().union_all(_erased_before(), _totals())  # all of one moment
 
 
 @dataclass(frozen=True)
@@ -70,12 +77,15 @@ class Count:
 def counts(connection: Connection, campaign: int) -> list[Count]:
     """Count draws by segment, state and whether the answer was late."""
     rows = [tuple(row) for row in connection.execute(_counts, {"of": campaign})]
-    unusual = [row for row in rows if row[1] != ALL]
+    unusual = [row for row in rows if row[1] not in (ALL, ERASED_BEFORE)]
     usual = {segment: count or 0 for segment, state, *_, count in rows if state == ALL}
-    for segment, *_, before, count in unusual:
-        usual[segment] -= 0 if before else count
+    for segment, state, *_, count in rows:
+        if state == ERASED_BEFORE:
+            usual[segment] += count
+        elif state not in (ALL, "imported"):
+            usual[segment] -= count
     answered = [(segment, "answered", False, 0, count) for segment, count in usual.items() if count]
-    return _summed([*answered, *((*about, count) for *about, _, count in unusual)])
+    return _summed([*answered, *unusual])
 
 
 def _summed(rows: Iterable[Any]) -> list[Count]:

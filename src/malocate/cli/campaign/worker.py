@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from malocate.cli.campaign.finding import Name, Where, opened
-from malocate.cli.computing import Dask, DesignJobs, computing
+from malocate.cli.computing import Dask, computing
 from malocate.cli.showing import say
 from malocate.errors import StoreError
 from malocate.problem.counting import counted
@@ -46,7 +46,10 @@ def worker(
     nice: Annotated[
         int, typer.Option(min=0, max=19, help="How far to step back for other programs.")
     ] = 10,
-    jobs: DesignJobs = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many fits at a time; by default as the design says."),
+    ] = None,
     dask: Dask = None,
     attached: Annotated[
         bool,
