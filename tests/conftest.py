@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,11 @@ from hypothesis import HealthCheck, settings
 # One BLAS thread per test process: with two workers on two cores, more only fight each other.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# Started in the background by a shell, we ignore Ctrl-C, and so would the programs that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    with suppress(ValueError):  # not the main thread: it is left as it is
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiling a kernel in the first example would break a deadline; a fixed seed keeps CI repeatable.
 settings.register_profile(
