@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-# Started in the background by a shell, we ignore Ctrl-C, and so would the programs that tests start.
+# Started in the background by a shell we ignore Ctrl-C, and so would programs that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread: it is left as it is
         signal.signal(signal.SIGINT, signal.default_int_handler)
