@@ -53,6 +53,11 @@ def fails(task: int) -> int:
     return task
 
 
+def fails_slowly(task: int) -> int:
+    time.sleep(0.3 if task == 2 else 0.0)
+    return fails(task)
+
+
 def late(task: int) -> int:
     if task == 2:
         raise TimeoutError("task 2 was late")

@@ -19,6 +19,7 @@ from compute_tasks import (
     dies_once,
     double,
     fails,
+    fails_slowly,
     handed_on,
     late,
     noted,
@@ -222,7 +223,7 @@ def test_a_cluster_keeps_nothing(dask_cluster, tmp_path):
 
 
 def test_what_was_done_beside_a_task_that_fails_is_not_lost(dask_cluster):
-    done = compute_on(dask_cluster).each(fails, range(5), ordered=False)
+    done = compute_on(dask_cluster).each(fails_slowly, range(5), ordered=False)
     found = [next(done)]
     time.sleep(1.0)  # all are done by now, and are fetched together
     with pytest.raises(ValueError, match="task 2 is wrong"):
