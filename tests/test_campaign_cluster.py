@@ -55,9 +55,9 @@ def test_workers_that_die_are_not_noticed(expected, tmp_path):
     assert killer.killed >= 1
 
 
-def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, monkeypatch):
+def run_without_its_cluster(url: str, caplog, monkeypatch) -> None:
+    """Run a campaign whose cluster is away, keeping what is told of it."""
     monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
-    url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)
     away = Compute(dask="tcp://127.0.0.1:1")
     with (
@@ -65,22 +65,19 @@ def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, m
         Campaign.open(url, clock=clock, compute=away) as campaign,
     ):
         run_to_the_end(campaign)
+
+
+def test_planning_goes_on_when_the_cluster_is_away(expected, tmp_path, caplog, monkeypatch):
+    url = f"sqlite:///{tmp_path}/crowd.db"
+    run_without_its_cluster(url, caplog, monkeypatch)
     assert decisions(url) == expected
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in caplog.text
     assert caplog.text.count("Planning goes on here") == 1  # it is not waited for each round
 
 
 def test_a_cluster_that_was_away_is_tried_again_after_a_while(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     monkeypatch.setattr("malocate.campaign.planner.WITHOUT_CLUSTER", 0.0)
-    url = f"sqlite:///{tmp_path}/crowd.db"
-    create(url)
-    away = Compute(dask="tcp://127.0.0.1:1")
-    with (
-        caplog.at_level(logging.WARNING, "malocate"),
-        Campaign.open(url, clock=clock, compute=away) as campaign,
-    ):
-        run_to_the_end(campaign)
+    run_without_its_cluster(f"sqlite:///{tmp_path}/crowd.db", caplog, monkeypatch)
     assert caplog.text.count("Planning goes on here") > 1
 
 

@@ -34,7 +34,7 @@ LEASE = 30.0
 WITHOUT_CLUSTER = 300.0
 """Seconds to plan without a cluster that is away, before it is tried again."""
 
-HERE = "Planning goes on here, one fit at a time; in five minutes this is tried again."
+HERE = f"Planning goes on here, one fit at a time, for {WITHOUT_CLUSTER / 60:g} minutes."
 
 Result = Literal["planned", "ended", "waiting", "closed", "elsewhere"]
 
