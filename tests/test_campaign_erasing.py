@@ -10,6 +10,7 @@ import pytest
 from surveys import live, small_design, value_of
 
 from malocate import Campaign
+from malocate.problem.draws import BEFORE
 from malocate.store import log
 from malocate.store.counting import Count
 
@@ -39,10 +40,14 @@ def named(campaign, name: str) -> list[str]:
 
 def counted(campaign) -> list[Count]:
     """Count draws as `Store.counts` should, by going through all of them."""
-    query = "SELECT segment, state, late, count(*), sum(expired) FROM draws GROUP BY 1, 2, 3"
+    about = f"segment, state, late, number >= {BEFORE} AS imported"
+    query = f"SELECT {about}, count(*), sum(expired) FROM draws GROUP BY 1, 2, 3, 4"
     with campaign.store.database.reading() as connection:
         rows = connection.exec_driver_sql(query).all()
-    return [Count(place, state, bool(late), *sums) for place, state, late, *sums in sorted(rows)]
+    return sorted(
+        Count(place, state, bool(late), bool(imported), *sums)
+        for place, state, late, imported, *sums in rows
+    )
 
 
 def test_all_that_an_asker_did_goes_and_the_log_stays_true(campaign, clock):
@@ -87,9 +92,12 @@ def test_one_row_is_erased_after_another(campaign):
     frame = pandas.DataFrame({"segment": "north", "row": ["p1", "p2"], "column": "w1", "value": 3})
     campaign.import_answers(frame)
     live(campaign, n=60, most=1)
+    asked = campaign.status().segments[0].planned
     for row in ("p1", "p2"):
         assert campaign.erase(segment="north", row=row) > 0
-    assert campaign.status().segments[0].imported == 0
+    north = campaign.status().segments[0]
+    assert north.imported == 0
+    assert north.planned == asked  # an answer from before was never asked for
     found = campaign.verify()
     assert found.ok, found.broken
 

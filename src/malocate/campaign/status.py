@@ -151,7 +151,7 @@ def _segment(name: str, counts: Sequence[Count], looked: dict[str, Any]) -> Segm
     found = looked.get(name, {})
     return SegmentStatus(
         name=name,
-        planned=sum(each.draws for each in counts if each.state != "imported"),
+        planned=sum(each.draws for each in counts if not each.before),
         open=of("open"),
         lent=of("lent"),
         answered=of("answered"),

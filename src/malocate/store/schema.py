@@ -89,8 +89,9 @@ draws = Table(
 
 _IS_OPEN = text("state = 'open'")
 _IS_LENT = text("state = 'lent'")
-UNUSUAL = text("(state <> 'answered' OR late OR expired > 0)")
-"""Of a draw: it was not answered in time and at its first lease, or not yet."""
+UNUSUAL = text("(state NOT IN ('answered', 'imported') OR late OR expired > 0)")
+"""Of a draw: it was asked and not answered in time and at its first lease, or not yet; or it is
+erased."""
 
 Index(
     "draws_open",

@@ -278,7 +278,7 @@ class Store:
             return drawing.waiting(connection, campaign)
 
     def counts(self, campaign: int) -> list[counting.Count]:
-        """Count draws by segment, state and whether the answer was late."""
+        """Count draws by segment, state, whether late and whether imported."""
         with self.database.reading() as connection:
             return counting.counts(connection, campaign)
 
