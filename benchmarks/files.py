@@ -58,11 +58,13 @@ def steps(file: Path, plan: Design) -> Row:
     times.append(time.perf_counter())
     frame = placed(plan, found)
     times.append(time.perf_counter())
-    with tempfile.TemporaryDirectory() as folder:
-        with Campaign.create(Path(folder) / "steps.db", plan) as campaign:
-            began = time.perf_counter()
-            campaign.import_answers(frame)
-            written = time.perf_counter() - began
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Campaign.create(Path(folder) / "steps.db", plan) as campaign,
+    ):
+        began = time.perf_counter()
+        campaign.import_answers(frame)
+        written = time.perf_counter() - began
     return {"read, s": times[1] - times[0], "check, s": times[2] - times[1], "write, s": written}
 
 
