@@ -19,6 +19,7 @@ from numba.core.dispatcher import Dispatcher
 
 MODULES = [
     "malocate.confidence.betting",
+    "malocate.estimators.effects",
     "malocate.estimators.engine.kernels",
     "malocate.estimators.engine.lines",
     "malocate.estimators.engine.momentum",

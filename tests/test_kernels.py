@@ -43,7 +43,7 @@ def test_many_steps_solve_every_line_exactly(cells, precision):
     rng = np.random.default_rng(2)
     other, ridge = rng.standard_normal((30, 5)).astype(precision), np.full(5, 0.5, precision)
     factor = np.zeros((40, 5), precision)
-    loss = sweep(side, factor, other, ridge, 60)
+    loss = sweep(side, factor, other, ridge, 60).sum()
     total = 0.0
     for i in range(40):
         part = slice(side.indptr[i], side.indptr[i + 1])

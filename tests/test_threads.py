@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from malocate import SoftImpute, Synthetic
+from malocate import LowRankLeastSquares, SoftImpute, Synthetic
 from malocate.estimators.engine import threads
 
 
@@ -19,15 +19,19 @@ def two_threads(monkeypatch):
     monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
 
 
-def fitted_matrix():
+SOFT = SoftImpute(0.5)
+
+
+def fitted_matrix(estimator=SOFT):
     answers = Synthetic.low_rank(shape=(80, 60), rank=3, rng=0).observe(1500, rng=1)
-    return SoftImpute(0.5).fit(answers).dense()
+    return estimator.fit(answers).dense()
 
 
-def test_two_threads_give_the_same_bits_as_one(monkeypatch, two_threads):
-    several = fitted_matrix()
+@pytest.mark.parametrize("estimator", [SOFT, SoftImpute(5.0), LowRankLeastSquares()])
+def test_two_threads_give_the_same_bits_as_one(estimator, monkeypatch, two_threads):
+    several = fitted_matrix(estimator)
     monkeypatch.setattr(threads, "get_num_threads", lambda: 1)
-    assert np.array_equal(several, fitted_matrix())
+    assert np.array_equal(several, fitted_matrix(estimator))
 
 
 def test_every_line_is_worked_on_once(two_threads):

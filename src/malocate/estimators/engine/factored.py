@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
-from malocate.estimators.engine.momentum import add_squares, extrapolate
-from malocate.estimators.engine.threads import spread
+from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised, step_alone
+from malocate.estimators.engine.orthogonal import orthogonal
+from malocate.estimators.engine.threads import spread, worth_spreading
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class Factors:
 
 def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the thin singular value decomposition of ``left @ right.T`` without forming it."""
-    q, r = np.linalg.qr(left)
+    q, r = orthogonal(left)
     v, values, ut = np.linalg.svd(right @ r.T, full_matrices=False)
     return q @ ut.T, values, v
 
@@ -112,8 +113,7 @@ class Descent:
         """Extrapolate and sweep both sides; keep the result if it lowers the objective."""
         self.steps += 1
         weight = self._momentum / (self._momentum + 3)
-        left, right, loss = self._swept(weight, cg_steps)
-        value = 0.5 * (loss + self.ridge @ (_squares(left) + _squares(right)))
+        left, right, value = self._swept(weight, cg_steps)
         self._before = (self.left, self.right)
         rounding = COARSE_ROUNDING if self._coarse else ROUNDING
         if not value <= self.objective + rounding * abs(self.objective):
@@ -124,14 +124,24 @@ class Descent:
         return True
 
     def _swept(self, weight: float, cg_steps: int) -> tuple[Floats, Floats, float]:
+        """Give both factors after a step, and their objective."""
         precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
-        sides, ridge = self.cells.sides(precision), self.ridge.astype(precision)
+        sides = self.cells.sides(precision)
         first, second = np.empty(self.left.shape, precision), np.empty(self.right.shape, precision)
-        extrapolate(self.left, self._before[0], weight, first)
-        extrapolate(self.right, self._before[1], weight, second)
-        sweep(sides.by_row, first, second, ridge, cg_steps)
-        loss = sweep(sides.by_column, second, first, ridge, cg_steps)
-        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), loss
+        cost = _cost(cg_steps, len(self.ridge))
+        if worth_spreading(len(self.cells), cost):
+            extrapolate(self.left, self._before[0], weight, first)
+            extrapolate(self.right, self._before[1], weight, second)
+            ridge = self.ridge.astype(precision)
+            sweep(sides.by_row, first, second, ridge, cg_steps)
+            losses = sweep(sides.by_column, second, first, ridge, cg_steps)
+            value = penalised(losses, self.ridge, first, second)
+        else:
+            value = step_alone(
+                sides.by_row.plain, sides.by_column.plain, self.left, self.right, self._before,
+                weight, self.ridge, cg_steps, first, second,
+            )  # fmt: skip
+        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), value
 
 
 def descend(
@@ -150,10 +160,14 @@ def descend(
     return Factors(descent.left, descent.right, descent.objective, descent.steps, settled)
 
 
-def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) -> float:
-    """Move every line of `factor` in place; give Σ w (y − fit)² at the new factor."""
-    losses = np.zeros(len(factor))
-    power = _squares(other) / max(1, len(other))
+def _cost(cg_steps: int, rank: int) -> int:
+    """Give the multiply-adds of a sweep for each cell."""
+    return (2 * cg_steps + 3) * rank
+
+
+def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) -> Floats:
+    """Move every line of `factor` in place, over threads; give each line's loss there."""
+    losses, power = np.empty(len(factor)), mean_squares(other)
 
     def work(first: int, last: int) -> None:
         solve_lines(
@@ -161,40 +175,46 @@ def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) 
             factor, other, ridge, power, cg_steps, first, last, losses,
         )  # fmt: skip
 
-    spread(work, side.indptr, (2 * cg_steps + 3) * factor.shape[1])
-    return float(losses.sum())
+    spread(work, side.indptr, _cost(cg_steps, len(ridge)))
+    return losses
 
 
 def fitted(cells: Cells, left: Floats, right: Floats) -> Floats:
     """Give ``left @ right.T`` at the cells."""
+    return product_at(cells.indptr, cells.cols, left, right)
+
+
+def product_at(
+    indptr: npt.NDArray[np.int64], cols: npt.NDArray[np.int32], left: Floats, right: Floats
+) -> Floats:
+    """Give ``left @ right.T`` at places that come row by row."""
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
-    values = np.empty(len(cells))
+    values = np.empty(len(cols))
 
     def work(first: int, last: int) -> None:
-        sampled_product(cells.indptr, cells.cols, left, right, first, last, values)
+        sampled_product(indptr, cols, left, right, first, last, values)
 
-    spread(work, cells.indptr, left.shape[1])
+    spread(work, indptr, left.shape[1])
     return values
 
 
 def pulled(cells: Cells, left: Floats, right: Floats) -> tuple[Floats, float]:
     """Give the weighted residual w (y − fit) at the cells, and the loss Σ w (y − fit)²."""
     pulls = np.empty(len(cells))
-    return pulls, _loss(cells, left, right, pulls)
+    return pulls, float(_losses(cells, left, right, pulls).sum())
 
 
 def energy(cells: Cells, left: Floats, right: Floats) -> float:
     """Give Σ w (left · right)² over the cells."""
     nothing = replace(cells, targets=np.zeros(len(cells)))
-    return _loss(nothing, left, right, np.empty(0))
+    return float(_losses(nothing, left, right, np.empty(0)).sum())
 
 
 def _objective(cells: Cells, left: Floats, right: Floats, ridge: Floats) -> float:
-    penalty = ridge @ (_squares(left) + _squares(right))
-    return float(0.5 * (_loss(cells, left, right, np.empty(0)) + penalty))
+    return float(penalised(_losses(cells, left, right, np.empty(0)), ridge, left, right))
 
 
-def _loss(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> float:
+def _losses(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> Floats:
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     losses = np.zeros(len(left))
 
@@ -205,14 +225,8 @@ def _loss(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> float:
         )  # fmt: skip
 
     spread(work, cells.indptr, left.shape[1] + 2)
-    return float(losses.sum())
+    return losses
 
 
 def _joined(factor: Floats, columns: Floats) -> Floats:
     return np.ascontiguousarray(np.hstack([factor, columns]))
-
-
-def _squares(factor: Reals) -> Floats:
-    squares = np.zeros(factor.shape[1])
-    add_squares(factor, squares)
-    return squares

@@ -17,7 +17,9 @@ from malocate.estimators.engine.lines import (
     add_multiple,
     combine,
     descend,
+    loss_of,
     project,
+    total_of,
     vectors_for,
     weigh,
     weigh_misses,
@@ -29,7 +31,7 @@ from malocate.estimators.engine.vectors import lanes
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def solve_lines(
     indptr: Any,
     index: Any,
@@ -76,12 +78,11 @@ def solve_lines(
             continue
         cells = vectors_for(seen, factor)
         n = cells * lanes(factor)
-        mass = 0.0
         for j in range(seen):
             places[j], w[0, j], y[0, j] = index[begin + j], weights[begin + j], targets[begin + j]
-            mass += w[0, j]
         for j in range(seen, n):
             places[j], w[0, j], y[0, j] = places[0], 0.0, 0.0
+        mass = total_of(w, n)
         gather(other, places, block, n)
         for k in range(rank):
             x[0, k] = factor[i, k]
@@ -110,11 +111,7 @@ def solve_lines(
             rho_next = descend(gradient, alpha, image, ridges, direction, scaling, image, ranks)
             add_multiple(image, rho_next / rho, direction, direction, ranks)
             rho = rho_next
-        loss = 0.0
-        for j in range(n):
-            miss = y[0, j] - fit[0, j]
-            loss += w[0, j] * miss * miss
-        losses[i] = loss
+        losses[i] = loss_of(w, y, fit, n)
         for k in range(rank):
             factor[i, k] = x[0, k]
 

@@ -2,7 +2,8 @@
 
 Every array has two dimensions; those with a single row hold numbers of the line's cells, or one
 per rank. Whatever a loop runs over is filled up with zeros to `count` whole vectors, and ranks to
-fours. All are inlined: passing the arrays would take longer than the work on a short line.
+fours. All are inlined: passing the arrays would take longer than the work on a short line. What is
+summed has an order of its own, so that the compiler need not choose one.
 """
 
 from __future__ import annotations
@@ -136,3 +137,29 @@ def add_multiple(values: Any, multiple: float, other: Any, out: Any, count: int)
     """out[j] = values[j] + multiple · other[j]."""
     for j in range(count):
         store(out, 0, j, plus(load(values, 0, j), multiple, load(other, 0, j)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def total_of(values: Any, length: int) -> Any:
+    """Σ_j values[j], in double precision."""
+    a = b = c = d = 0.0
+    for j in range(0, length, 4):
+        a += values[0, j]
+        b += values[0, j + 1]
+        c += values[0, j + 2]
+        d += values[0, j + 3]
+    return a + b + (c + d)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def loss_of(w: Any, y: Any, fit: Any, length: int) -> Any:
+    """Σ_j w[j] (y[j] − fit[j])², summed in double precision."""
+    a = b = c = d = 0.0
+    for j in range(0, length, 4):
+        p, q = y[0, j] - fit[0, j], y[0, j + 1] - fit[0, j + 1]
+        r, s = y[0, j + 2] - fit[0, j + 2], y[0, j + 3] - fit[0, j + 3]
+        a += w[0, j] * p * p
+        b += w[0, j + 1] * q * q
+        c += w[0, j + 2] * r * r
+        d += w[0, j + 3] * s * s
+    return a + b + (c + d)

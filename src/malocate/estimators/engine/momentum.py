@@ -1,10 +1,50 @@
-"""Numba kernels over whole factors: what a step does besides its sweeps."""
+"""Numba kernels over whole factors: a step in one thread, and what it does besides its sweeps."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
+
+from malocate.estimators.engine.kernels import solve_lines
+
+
+@njit(cache=True, nogil=True)
+def step_alone(
+    by_row: Any,
+    by_column: Any,
+    left: Any,
+    right: Any,
+    before: Any,
+    weight: float,
+    ridge: Any,
+    cg_steps: int,
+    first: Any,
+    second: Any,
+) -> float:
+    """Extrapolate into `first` and `second` and sweep both, in one thread; give the objective.
+
+    The sides are tuples of `indptr`, `index`, `weights` and `targets`.
+    """
+    extrapolate(left, before[0], weight, first)
+    extrapolate(right, before[1], weight, second)
+    ridges = ridge.astype(first.dtype)
+    losses = np.empty(len(first))
+    indptr, index, weights, targets = by_row
+    power = mean_squares(second)
+    solve_lines(
+        indptr, index, weights, targets,
+        first, second, ridges, power, cg_steps, 0, len(first), losses,
+    )  # fmt: skip
+    losses = np.empty(len(second))
+    indptr, index, weights, targets = by_column
+    power = mean_squares(first)
+    solve_lines(
+        indptr, index, weights, targets,
+        second, first, ridges, power, cg_steps, 0, len(second), losses,
+    )  # fmt: skip
+    return penalised(losses, ridge, first, second)
 
 
 @njit(cache=True, nogil=True)
@@ -16,9 +56,30 @@ def extrapolate(now: Any, before: Any, weight: float, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_squares(factor: Any, squares: Any) -> None:
-    """Add Σ_i factor[i, k]² to squares[k], in the precision of `squares`."""
+def mean_squares(factor: Any) -> Any:
+    """Give the mean square of each column, in double precision."""
+    squares = np.zeros(factor.shape[1])
+    _add_squares(factor, squares)
+    return squares / max(1, len(factor))
+
+
+@njit(cache=True, nogil=True)
+def penalised(losses: Any, ridge: Any, left: Any, right: Any) -> float:
+    """Give half of Σ losses + Σ_k ridge_k (‖left_k‖² + ‖right_k‖²)."""
+    squares = np.zeros(len(ridge))
+    _add_squares(left, squares)
+    _add_squares(right, squares)
+    value = 0.0
+    for loss in losses:
+        value += loss
+    for k in range(len(ridge)):
+        value += ridge[k] * squares[k]
+    return 0.5 * value
+
+
+@njit(cache=True, nogil=True)
+def _add_squares(factor: Any, squares: Any) -> None:
     for i in range(factor.shape[0]):
         for k in range(factor.shape[1]):
-            value = squares.dtype.type(factor[i, k])
+            value = np.float64(factor[i, k])
             squares[k] += value * value

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
+from scipy import sparse
+
+from malocate.estimators.engine.orthogonal import basis_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,9 +88,9 @@ class Shrinker:
         while True:
             basis = self._widened(basis, min(columns, longest))
             for _ in range(ROUNDS):
-                inner = _basis(left @ (right.T @ basis) + change @ basis)
+                inner = basis_of(left @ (right.T @ basis) + change @ basis)
                 image = right @ (left.T @ inner) + turned @ inner
-                basis = _basis(image)
+                basis = basis_of(image)
             u, values, vt = np.linalg.svd(image.T @ basis)
             basis = basis @ vt.T
             kept = int(np.count_nonzero(values > threshold))
@@ -113,7 +114,3 @@ def _shrink_dense(matrix: Floats, threshold: float) -> Shrunk:
     kept = int(np.count_nonzero(values > threshold))
     right = right[:, ::-1][:, :kept]
     return Shrunk((matrix @ right) / values[:kept], values[:kept] - threshold, right)
-
-
-def _basis(vectors: Any) -> Floats:
-    return np.asarray(linalg.qr(vectors, mode="economic", check_finite=False)[0])

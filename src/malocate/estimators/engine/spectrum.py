@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
+from malocate.estimators.engine.orthogonal import basis_of
 from malocate.estimators.engine.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -79,7 +80,7 @@ def leading(
     if start is not None:
         known = min(start.shape[1], count - count // 4)
         right[:, :known] = start[:, :known]
-    left = _basis(_outside(form @ right, without, 0))
+    left = basis_of(_outside(form @ right, without, 0))
     if rounds > 1:
         left = _krylov(form, left, rounds, without)
     u, values, v = _leading_triplets(_outside(form.T @ left, without, 1), count)
@@ -93,9 +94,9 @@ def _krylov(form: Any, left: Floats, rounds: int, without: tuple[Floats, Floats]
     blocks[:, :count] = left
     for done in range(1, rounds):
         right = _outside(form.T @ left, without, 1)
-        left = _basis(_outside(form @ right, without, 0))
+        left = basis_of(_outside(form @ right, without, 0))
         blocks[:, done * count : (done + 1) * count] = left
-    return _basis(blocks, overwrite=True)
+    return basis_of(blocks, overwrite=True)
 
 
 def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]:
@@ -246,11 +247,6 @@ def _thin_norm(matrix: Floats) -> float:
         return math.inf
     gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
     return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
-
-
-def _basis(vectors: Floats, *, overwrite: bool = False) -> Floats:
-    made = linalg.qr(vectors, overwrite_a=overwrite, mode="economic", check_finite=False)
-    return np.asarray(made[0])
 
 
 def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, models, register_model
 
 from malocate.estimators.engine.tiles import TILE, load_at, store_at, turned, widened
@@ -77,15 +78,21 @@ def _store(_: Any, array: Any, row: Any, place: Any, vector: Any) -> Any:
 
 
 def _plus(_: Any, onto: Any, first: Any, second: Any) -> Any:
-    """Give onto + first · second; `first` may be a number."""
+    """Give onto + first · second, rounded once where the processor can; `first` may be a number.
 
-    def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+    One instruction from the start: a product and a sum might be joined in some callers only.
+    """
+    name = f"llvm.fmuladd.v{onto.lanes}f{onto.dtype.bitwidth}"
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
         factor = values[1]
         if not isinstance(first, Vector):
             factor = context.cast(builder, factor, first, onto.dtype)
             factor = _repeated(builder, factor, onto.lanes)
-        product = builder.fmul(factor, values[2], flags=("contract",))
-        return builder.fadd(values[0], product, flags=("contract",))
+        kind = values[0].type
+        signature = ir.FunctionType(kind, [kind] * 3)
+        fused = get_or_insert_function(builder.module, signature, name)  # type: ignore[no-untyped-call]
+        return builder.call(fused, (factor, values[2], values[0]))
 
     return onto(onto, first, second), generate
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from malocate.estimators.centring import Centre, CentreKind, fit_centre
 from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.factored import product_at
 from malocate.estimators.tuning.ridge_path import NOWHERE, Grid, Pair, Place, Walk
 from malocate.problem import Entries
 from malocate.problem.hashing import hashed_folds
@@ -101,13 +102,17 @@ class Fold:
         return self._split.entries.subset(~self._ours)
 
     def _judge(self, pair: Pair | None) -> Floats:
-        ours = self._judging
-        values = self._centre.at(ours.rows, ours.cols)
+        ours, values = self._judging, self._centred
         if pair is not None:
-            values += np.einsum("ek,ek->e", pair[0][ours.rows], pair[1][ours.cols])
+            values = values + product_at(ours.indptr, ours.cols, *pair)
         if self._split.clip is not None:
-            values = np.clip(values, *self._split.clip)
+            low, high = self._split.clip
+            values = np.minimum(np.maximum(values, low), high)
         return np.asarray(ours.visits * (ours.means - values) ** 2)
+
+    @cached_property
+    def _centred(self) -> Floats:
+        return self._centre.at(self._judging.rows, self._judging.cols)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import balanced, descend, fitted
+from malocate.estimators.engine.orthogonal import basis_of
 from malocate.estimators.engine.spectrum import largest_singular_value, leading
 from malocate.estimators.engine.table import Table
 
@@ -189,7 +190,7 @@ class Walk:
         if room <= 0:
             return pair, False
         residual = self.cells.weights * (self.cells.targets - fitted(self.cells, *pair))
-        spans = np.linalg.qr(pair[0])[0], np.linalg.qr(pair[1])[0]
+        spans = basis_of(pair[0]), basis_of(pair[1])
         lacking = leading(Table(self.cells, residual), room, without=spans, rounds=2).above(ridge)
         root = np.sqrt((lacking.values - ridge) / self.share)
         left = np.hstack([pair[0], lacking.left * root])
