@@ -33,11 +33,6 @@ class Side:
     weights: Reals
     targets: Reals
 
-    @cached_property
-    def plain(self) -> tuple[Any, ...]:
-        """The four arrays, as compiled code takes them."""
-        return self.indptr, self.index, self.weights, self.targets
-
 
 @dataclass(frozen=True, eq=False)
 class Sides:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
-from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised, step_alone
+from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised
 from malocate.estimators.engine.orthogonal import orthogonal
-from malocate.estimators.engine.threads import spread, worth_spreading
+from malocate.estimators.engine.threads import spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,21 +126,13 @@ class Descent:
     def _swept(self, weight: float, cg_steps: int) -> tuple[Floats, Floats, float]:
         """Give both factors after a step, and their objective."""
         precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
-        sides = self.cells.sides(precision)
+        sides, ridge = self.cells.sides(precision), self.ridge.astype(precision)
         first, second = np.empty(self.left.shape, precision), np.empty(self.right.shape, precision)
-        cost = _cost(cg_steps, len(self.ridge))
-        if worth_spreading(len(self.cells), cost):
-            extrapolate(self.left, self._before[0], weight, first)
-            extrapolate(self.right, self._before[1], weight, second)
-            ridge = self.ridge.astype(precision)
-            sweep(sides.by_row, first, second, ridge, cg_steps)
-            losses = sweep(sides.by_column, second, first, ridge, cg_steps)
-            value = penalised(losses, self.ridge, first, second)
-        else:
-            value = step_alone(
-                sides.by_row.plain, sides.by_column.plain, self.left, self.right, self._before,
-                weight, self.ridge, cg_steps, first, second,
-            )  # fmt: skip
+        extrapolate(self.left, self._before[0], weight, first)
+        extrapolate(self.right, self._before[1], weight, second)
+        sweep(sides.by_row, first, second, ridge, cg_steps)
+        losses = sweep(sides.by_column, second, first, ridge, cg_steps)
+        value = penalised(losses, self.ridge, first, second)
         return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False), value
 
 
@@ -160,11 +152,6 @@ def descend(
     return Factors(descent.left, descent.right, descent.objective, descent.steps, settled)
 
 
-def _cost(cg_steps: int, rank: int) -> int:
-    """Give the multiply-adds of a sweep for each cell."""
-    return (2 * cg_steps + 3) * rank
-
-
 def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) -> Floats:
     """Move every line of `factor` in place, over threads; give each line's loss there."""
     losses, power = np.empty(len(factor)), mean_squares(other)
@@ -175,7 +162,7 @@ def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) 
             factor, other, ridge, power, cg_steps, first, last, losses,
         )  # fmt: skip
 
-    spread(work, side.indptr, _cost(cg_steps, len(ridge)))
+    spread(work, side.indptr, (2 * cg_steps + 3) * len(ridge))
     return losses
 
 

@@ -1,4 +1,4 @@
-"""Numba kernels over whole factors: a step in one thread, and what it does besides its sweeps."""
+"""Numba kernels over whole factors: what a step does besides its sweeps."""
 
 from __future__ import annotations
 
@@ -6,45 +6,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-
-from malocate.estimators.engine.kernels import solve_lines
-
-
-@njit(cache=True, nogil=True)
-def step_alone(
-    by_row: Any,
-    by_column: Any,
-    left: Any,
-    right: Any,
-    before: Any,
-    weight: float,
-    ridge: Any,
-    cg_steps: int,
-    first: Any,
-    second: Any,
-) -> float:
-    """Extrapolate into `first` and `second` and sweep both, in one thread; give the objective.
-
-    The sides are tuples of `indptr`, `index`, `weights` and `targets`.
-    """
-    extrapolate(left, before[0], weight, first)
-    extrapolate(right, before[1], weight, second)
-    ridges = ridge.astype(first.dtype)
-    losses = np.empty(len(first))
-    indptr, index, weights, targets = by_row
-    power = mean_squares(second)
-    solve_lines(
-        indptr, index, weights, targets,
-        first, second, ridges, power, cg_steps, 0, len(first), losses,
-    )  # fmt: skip
-    losses = np.empty(len(second))
-    indptr, index, weights, targets = by_column
-    power = mean_squares(first)
-    solve_lines(
-        indptr, index, weights, targets,
-        second, first, ridges, power, cg_steps, 0, len(second), losses,
-    )  # fmt: skip
-    return penalised(losses, ridge, first, second)
 
 
 @njit(cache=True, nogil=True)

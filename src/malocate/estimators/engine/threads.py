@@ -73,11 +73,6 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix=f"malocate-{process}")
 
 
-def worth_spreading(cells: int, cost: int) -> bool:
-    """Tell whether there is enough to do, `cost` multiply-adds for each cell, and who does it."""
-    return cells * cost >= WORTH_A_THREAD and get_num_threads() > 1
-
-
 def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost: int) -> None:
     """Run `work(first, last)` over all lines, in as many threads as `numba.get_num_threads`.
 
@@ -85,10 +80,9 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     the result does not depend on the number of threads. `cost` is multiply-adds per cell.
     """
     lines, cells = len(indptr) - 1, int(indptr[-1])
-    if not worth_spreading(cells, cost):
+    if cells * cost < WORTH_A_THREAD or (threads := get_num_threads()) == 1:
         work(0, lines)
         return
-    threads = get_num_threads()
     shares = np.linspace(0, cells, RUNS_A_THREAD * threads + 1)
     cuts = np.searchsorted(indptr, shares)
     cuts[0], cuts[-1] = 0, lines
