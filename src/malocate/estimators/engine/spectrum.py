@@ -246,7 +246,9 @@ def _thin_norm(matrix: Floats) -> float:
     if not np.isfinite(matrix).all():
         return math.inf
     gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
-    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
+    last = len(gram) - 1
+    largest = linalg.eigvalsh(gram, subset_by_index=(last, last), check_finite=False)[0]
+    return math.sqrt(max(0.0, float(largest)))
 
 
 def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> Any:
@@ -257,7 +259,9 @@ def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> An
 
 
 def largest_singular_value(matrix: Sparse) -> float:
-    """Give the spectral norm of a sparse matrix, from below and to several digits."""
+    """Give the spectral norm of a sparse matrix, to several digits."""
     if matrix.nnz == 0:
         return 0.0
+    if matrix.shape[0] * matrix.shape[1] <= SMALL:
+        return _thin_norm(matrix.toarray())
     return leading(matrix, 8, rounds=16).largest

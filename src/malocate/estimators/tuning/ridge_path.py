@@ -44,9 +44,11 @@ DEEPEST = 40
 LEVEL, SOFTENING, EMPTY = 3.0, 0.2, 0.02
 """The level over what the ridge takes off; what softens it; the share of it that is empty."""
 
-PRUNING_ROUNDS, PRUNING_STEPS = 6, 15
+PRUNING_ROUNDS, PRUNING_STEPS = 6, 8
 STEPS, FEW_STEPS = 40, 3
-TOL = 3e-4
+
+TOL, PASSING_TOL = 3e-4, 1e-3
+"""The gain of a step at which a descent ends, where it may be delivered and where it is passed."""
 
 
 @dataclass(frozen=True, order=True)
@@ -135,7 +137,7 @@ class Walk:
             return
         pair, _ = self._grow(pair, self.grid[place.departure])
         pair = self._pruned(pair, Place(place.departure, place.departure))
-        self._passed[place] = self._reweighted(balanced(*pair), place, STEPS)
+        self._passed[place] = self._reweighted(balanced(*pair), place)
 
     def ridges(self, values: Floats, place: Place) -> Floats:
         """Give the ridge of each component at a place, from the singular values."""
@@ -154,25 +156,25 @@ class Walk:
             return self._solve_plain(pair, self.grid[place.end])
         if place.end == place.departure:
             return self._pruned(pair, place)
-        return self._reweighted(balanced(*pair), place, STEPS)
+        return self._reweighted(balanced(*pair), place)
 
     def _pruned(self, pair: Pair, place: Place) -> Pair:
         """Reweight until every component is above the level, or often enough."""
         parts = balanced(*pair)
         for _ in range(PRUNING_ROUNDS):
-            pair = self._reweighted(parts, place, PRUNING_STEPS)
+            pair = self._reweighted(parts, place, PRUNING_STEPS, PASSING_TOL)
             parts = balanced(*pair)
             if np.all(parts[1] > self.level(place)):
                 break
         return pair
 
-    def _reweighted(self, parts: Parts, place: Place, steps: int) -> Pair:
+    def _reweighted(self, parts: Parts, place: Place, steps: int = STEPS, tol: float = TOL) -> Pair:
         """Drop what is empty of the balanced factors, set the ridges and descend."""
         left, values, right = parts
         kept = values > EMPTY * self.level(place)
         root = np.sqrt(values[kept])
         pair = left[:, kept] * root, right[:, kept] * root
-        return self._descend(pair, self.ridges(values[kept], place), steps)
+        return self._descend(pair, self.ridges(values[kept], place), steps, tol)
 
     def _solve_plain(self, pair: Pair, ridge: float) -> Pair:
         """Solve at one ridge for all components, as many of them as it takes."""
@@ -180,7 +182,8 @@ class Walk:
         while crowded:
             pair, crowded = self._grow(pair, ridge)
             ridges = np.full(pair[0].shape[1], ridge)
-            pair = self._descend(pair, ridges, FEW_STEPS if crowded else STEPS)
+            steps = FEW_STEPS if crowded else STEPS
+            pair = self._descend(pair, ridges, steps, PASSING_TOL)
         return pair
 
     def _grow(self, pair: Pair, ridge: float) -> tuple[Pair, bool]:
@@ -197,10 +200,10 @@ class Walk:
         right = np.hstack([pair[1], lacking.right * root])
         return (left, right), len(root) == room
 
-    def _descend(self, pair: Pair, ridges: Floats, steps: int) -> Pair:
+    def _descend(self, pair: Pair, ridges: Floats, steps: int, tol: float) -> Pair:
         if len(ridges) == 0:
             return pair
-        done = descend(self.cells, *pair, ridges, max_steps=steps, tol=TOL)
+        done = descend(self.cells, *pair, ridges, max_steps=steps, tol=tol)
         return done.left, done.right
 
 

@@ -11,7 +11,7 @@ from malocate.estimators.tuning.ridge_path import NOWHERE, Place
 
 Errors = dict[Place, float]
 
-PATIENCE = 2
+PATIENCE = 1
 """Places without a new least error after which a walk is not followed further."""
 
 
@@ -59,12 +59,17 @@ def climb(panel: Panel, bounds: Bounds, departure: int) -> Errors:
 
 
 def confirm(panel: Panel, bounds: Bounds, found: Errors) -> Errors:
-    """Judge by every fold what a few folds have found: nothing, and the best two branches."""
-    departures = sorted(found, key=lambda place: (found[place], place))
-    branches = list(dict.fromkeys(place.departure for place in departures if place != NOWHERE))
-    errors = {NOWHERE: panel.error(NOWHERE)}
-    for departure in branches[:2]:
-        errors |= follow(panel, bounds.branch(departure))
+    """Judge by every fold what a few folds have found: nothing, and the best branch.
+
+    The second best is judged too, if it is behind by no more than chance.
+    """
+    places = sorted(found, key=lambda place: (found[place], place))
+    branches = {place.departure: place for place in reversed(places) if place != NOWHERE}
+    first, *others = sorted(branches.values(), key=places.index)
+    errors = {NOWHERE: panel.error(NOWHERE)} | follow(panel, bounds.branch(first.departure))
+    for second in others[:1]:
+        if not panel.few().prefers(first, second):
+            errors |= follow(panel, bounds.branch(second.departure))
     return errors
 
 
