@@ -231,6 +231,20 @@ def test_what_was_done_beside_a_task_that_fails_is_not_lost(dask_cluster):
     assert sorted(found) == [0, 1, 3, 4]
 
 
+def test_many_tasks_go_to_a_cluster_in_bundles(dask_cluster):
+    before = dask_cluster.scheduler.n_tasks
+    assert compute_on(dask_cluster).map(double, range(300)) == list(range(0, 600, 2))
+    assert 16 <= dask_cluster.scheduler.n_tasks - before <= 24  # of 16 tasks at most, and one more
+
+
+def test_what_a_bundle_did_before_a_task_that_fails_is_not_lost(dask_cluster):
+    done = compute_on(dask_cluster).each(fails, range(300))
+    assert [next(done), next(done)] == [0, 1]
+    with pytest.raises(ValueError, match="task 2 is wrong") as raised:
+        next(done)
+    assert "compute_tasks.py" in raised.value.__notes__[0]
+
+
 def test_a_scheduler_that_is_not_there_costs_no_threads(monkeypatch):
     monkeypatch.setattr("malocate.compute.cluster.PATIENCE", 0.2)
     counts = []

@@ -73,7 +73,7 @@ def test_equal_weights_are_kept_once():
     rows, cols = np.divmod(np.arange(12), 4)
     seen = Observations(rows, cols, np.arange(12.0), shape=(3, 4))
     sides = Cells.from_entries(seen.entries).sides(np.float64)
-    assert sides.by_column.weights is sides.by_row.weights
+    assert np.shares_memory(sides.by_column.weights, sides.by_row.weights)
     assert sides.by_column.targets.tolist() == np.arange(12.0).reshape(3, 4).T.ravel().tolist()
 
 

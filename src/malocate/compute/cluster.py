@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from queue import Empty, Queue
 from typing import Any, TypeVar
 
-from malocate.compute.task import Wrong, alone
+from malocate.compute.task import Wrong, together
 from malocate.errors import ComputeError, InvalidInput, InvalidType, MissingDependency
 
 Result = TypeVar("Result")
@@ -24,8 +24,14 @@ PATIENCE = 30.0
 FETCHING = 300.0
 """Seconds to wait for results that are done: their worker may have died meanwhile."""
 
-MOST_FETCHED = 64
-"""Results that are fetched together, at most: they are held here all at once."""
+MOST_FETCHED = 8
+"""Bundles that are fetched together, at most: they are held here all at once."""
+
+BUNDLES, MOST_BUNDLED = 8, 16
+"""Bundles for each worker's thread, where there are as many tasks, and tasks of one at most.
+
+To hand a bundle out costs as much as a task. Slower workers take fewer bundles.
+"""
 
 
 def check_address(address: Any) -> None:
@@ -51,8 +57,8 @@ def on_cluster(
 
     with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         shared = client.submit(_Held(dumps(bound, protocol=5)), pure=False)
-        task = partial(alone, function)
-        futures = client.map(task, *zip(*waiting.items(), strict=True), bound=shared, pure=False)
+        task = partial(together, function)
+        futures = client.map(task, _bundles(client, waiting), bound=shared, pure=False)
     done: Queue[Any] = Queue()
     for future in futures:
         future.add_done_callback(done.put)
@@ -60,13 +66,22 @@ def on_cluster(
     try:
         while left:
             some = _done_by_now(done, client)
-            yield from _fetched(some, client)  # at once, and so not lost
+            for bundle in _fetched(some, client):  # at once, and so not lost
+                yield from bundle
             left -= len(some)
             for future in some:
                 future.release()
     finally:
         for future in (*futures, shared):  # a callback that waits would hold it for ever
             future.release()
+
+
+def _bundles(client: Any, waiting: dict[int, Task]) -> list[list[tuple[int, Task]]]:
+    """Cut tasks into bundles of equal size, but for the last."""
+    threads = max(1, int(sum(client.ncores().values())))
+    size = min(MOST_BUNDLED, max(1, len(waiting) // (BUNDLES * threads)))
+    tasks = list(waiting.items())
+    return [tasks[first : first + size] for first in range(0, len(tasks), size)]
 
 
 def _done_by_now(done: Queue[Any], client: Any) -> list[Any]:

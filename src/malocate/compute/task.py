@@ -40,6 +40,22 @@ def alone(
             return place, Wrong(problem)
 
 
+def together(
+    function: Callable[..., Result], tasks: list[tuple[int, Any]], bound: tuple[Any, ...]
+) -> list[tuple[int, Result | Wrong]]:
+    """Do tasks one after the other, up to the first with an error; those before it are done."""
+    done: list[tuple[int, Result | Wrong]] = []
+    for place, task in tasks:
+        try:
+            done.append(alone(function, place, task, bound))
+        except Exception as problem:
+            if not done:
+                raise
+            problem.add_note(traceback.format_exc())
+            return [*done, (place, Wrong(problem))]
+    return done
+
+
 @contextmanager
 def _inside() -> Iterator[None]:
     before = INSIDE.set(True)

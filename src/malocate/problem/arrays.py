@@ -22,6 +22,11 @@ def frozen(array: Array) -> Array:
     return array
 
 
+def read_only(array: Array) -> Array:
+    """Give a view of the array that is closed to writing; the array itself is left as it is."""
+    return frozen(array.view())  # type: ignore[return-value]
+
+
 def restore(thing: object, state: dict[str, Any]) -> None:
     """Fill an unpickled object, its arrays closed to writing as they were."""
     for value in state.values():

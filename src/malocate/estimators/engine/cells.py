@@ -13,6 +13,7 @@ from scipy import sparse
 from malocate.estimators.centring import Centre
 from malocate.estimators.engine.threads import spread
 from malocate.problem import Entries
+from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 Reals = npt.NDArray[np.floating[Any]]
@@ -24,6 +25,13 @@ COST_OF_A_MOVE = 10
 """Multiply-adds in the time that it takes to fetch a number from anywhere in memory."""
 
 
+def close(held: object) -> None:
+    """Close the arrays of a dataclass to writing: a kernel is compiled for either kind of array."""
+    for name, value in list(vars(held).items()):
+        if isinstance(value, np.ndarray):
+            object.__setattr__(held, name, read_only(value))
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """The cells in one order: `indptr` cuts them into lines, `index` is the other coordinate."""
@@ -32,6 +40,9 @@ class Side:
     index: npt.NDArray[np.int32]
     weights: Reals
     targets: Reals
+
+    def __post_init__(self) -> None:
+        close(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +66,9 @@ class Cells:
     cols: npt.NDArray[np.int32]
     weights: Floats
     targets: Floats
+
+    def __post_init__(self) -> None:
+        close(self)
 
     @classmethod
     def from_entries(cls, entries: Entries, targets: Floats | None = None) -> Cells:

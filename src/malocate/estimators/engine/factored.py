@@ -20,6 +20,7 @@ from malocate.estimators.engine.kernels import pull_lines, sampled_product, solv
 from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised
 from malocate.estimators.engine.orthogonal import orthogonal
 from malocate.estimators.engine.threads import spread
+from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 
@@ -175,7 +176,7 @@ def product_at(
     indptr: npt.NDArray[np.int64], cols: npt.NDArray[np.int32], left: Floats, right: Floats
 ) -> Floats:
     """Give ``left @ right.T`` at places that come row by row."""
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    left, right = _readable(left), _readable(right)
     values = np.empty(len(cols))
 
     def work(first: int, last: int) -> None:
@@ -202,7 +203,7 @@ def _objective(cells: Cells, left: Floats, right: Floats, ridge: Floats) -> floa
 
 
 def _losses(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> Floats:
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    left, right = _readable(left), _readable(right)
     losses = np.zeros(len(left))
 
     def work(first: int, last: int) -> None:
@@ -213,6 +214,10 @@ def _losses(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> Floats:
 
     spread(work, cells.indptr, left.shape[1] + 2)
     return losses
+
+
+def _readable(factor: Floats) -> Floats:
+    return read_only(np.ascontiguousarray(factor))
 
 
 def _joined(factor: Floats, columns: Floats) -> Floats:

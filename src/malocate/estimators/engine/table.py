@@ -13,6 +13,7 @@ from scipy import sparse
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.kernels import multiply_lines
 from malocate.estimators.engine.threads import spread
+from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +85,8 @@ class Turned:
 def _product(
     indptr: npt.NDArray[np.int64], index: npt.NDArray[np.int32], values: Floats, dense: Any
 ) -> Floats:
-    dense = np.ascontiguousarray(dense, dtype=np.float64)
+    dense = read_only(np.ascontiguousarray(dense, dtype=np.float64))
+    indptr, index, values = (read_only(each) for each in (indptr, index, values))
     out = np.empty((len(indptr) - 1, dense.shape[1]))
 
     def work(first: int, last: int) -> None:
