@@ -6,16 +6,13 @@ Workers are processes of one thread each on this machine, and the same work is d
 and by two, in turns; the rows "no Dask" say what the machine itself makes of a second process.
 The overhead of a fit is what fits take on one worker beyond the same fits in a process of its own.
 In a first round a segment's fits and its band are one task, as always; beside it stand equal fits
-that are a task each, by the clock and by the processor time of all processes. Some of it is memory,
-which Dask has its workers give back at once and which each fit then asks for anew; so it is
-measured with and without `KEEPING`, which has them keep it. Written to
+that are a task each, by the clock and by the processor time of all processes. Written to
 benchmarks/results/dask_workers.csv.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +21,6 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import tables
 from numba import get_num_threads, set_num_threads
@@ -36,9 +32,8 @@ from malocate.experiments.reproduce import reproduce
 from malocate.experiments.simulation import Panel
 from malocate.rounds import Round, begin, close, plan
 
-SEGMENTS, RUNS, FITS, TURNS = 200, 4, 40, 2
+SEGMENTS, RUNS, FITS, TURNS = 200, 4, 40, 3
 FITS_OF_A_LOOK = 5  # four folds, and all answers
-KEEPING = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
 
 @contextmanager
@@ -135,12 +130,10 @@ def _compared(what: str, one: Sequence[float], two: Sequence[float]) -> dict[str
     return _row(what) | times | _spread("times faster", ratios)
 
 
-def overhead(
-    side: int, answers: int, fits: int, turns: int, environment: Mapping[str, str]
-) -> dict[str, Any]:
+def overhead(side: int, answers: int, fits: int, turns: int) -> dict[str, Any]:
     """Hold many fits by one worker against the same ones here, in one thread as a worker has."""
     work, here, found = equal_fits(side, answers, fits), Compute(jobs=1), []
-    with patch.dict(os.environ, environment), workers(1) as one, one_thread():
+    with workers(1) as one, one_thread():
         work(one), work(here)
         for _ in range(turns):
             own, there = _both_clocks(here, work), _both_clocks(one, work)
@@ -148,8 +141,7 @@ def overhead(
                 (own[0], *(1_000 * (b - a) / fits for a, b in zip(own, there, strict=True)))
             )
     own_wall, wall, processor = zip(*found, strict=True)
-    what = f"a fit of {side} × {side}, {1_000 * median(own_wall) / fits:.0f} ms"
-    row = _row(what + ", memory kept" * bool(environment))
+    row = _row(f"a fit of {side} × {side}, {1_000 * median(own_wall) / fits:.0f} ms")
     return row | _spread("overhead, ms", wall) | _spread("overhead by processor, ms", processor)
 
 
@@ -220,9 +212,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for measured in (
         *(
-            partial(overhead, side, answers, times * fits, turns, environment)
+            partial(overhead, side, answers, times * fits, turns)
             for side, answers, times in ((100, 2_000, 4), (400, 60_000, 1))
-            for environment in ({}, KEEPING)
         ),
         partial(compared, first, first_round(segments), turns, FITS_OF_A_LOOK * segments),
         partial(compared, again, paper_runs(runs), turns),

@@ -6,7 +6,10 @@ import os
 import signal
 import time
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
+
+import numpy as np
 
 from malocate import Compute
 
@@ -69,6 +72,14 @@ def noted(folder: str, task: int) -> int:
     time.sleep(0.2)
     (Path(folder) / str(task)).touch()
     return task
+
+
+def faults(_: int) -> int:
+    """Ask for four megabytes and give them back, ten times; count the pages that had to come."""
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        np.ones(500_000)
+    return getrusage(RUSAGE_SELF).ru_minflt - before
 
 
 def handed_on(compute: Compute, task: int) -> list[int]:

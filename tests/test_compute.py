@@ -20,6 +20,7 @@ from compute_tasks import (
     double,
     fails,
     fails_slowly,
+    faults,
     handed_on,
     late,
     noted,
@@ -181,6 +182,11 @@ def test_a_task_on_a_cluster_has_one_thread(dask_cluster):
         assert kernels == 1
         assert set(blas) <= {1}
         assert inner == 1
+
+
+def test_workers_keep_memory_from_one_task_to_the_next(dask_cluster):
+    found = compute_on(dask_cluster).map(faults, range(8))
+    assert min(found) < 2_000  # of 9,800 pages
 
 
 def test_joblibs_own_settings_reach_a_cluster(dask_cluster):

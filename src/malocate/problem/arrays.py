@@ -24,7 +24,7 @@ def frozen(array: Array) -> Array:
 
 def read_only(array: Array) -> Array:
     """Give a view of the array that is closed to writing; the array itself is left as it is."""
-    return frozen(array.view())  # type: ignore[return-value]
+    return frozen(array.view())
 
 
 def restore(thing: object, state: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ def _product(
     indptr: npt.NDArray[np.int64], index: npt.NDArray[np.int32], values: Floats, dense: Any
 ) -> Floats:
     dense = read_only(np.ascontiguousarray(dense, dtype=np.float64))
-    indptr, index, values = (read_only(each) for each in (indptr, index, values))
+    indptr, index, values = read_only(indptr), read_only(index), read_only(values)
     out = np.empty((len(indptr) - 1, dense.shape[1]))
 
     def work(first: int, last: int) -> None:
