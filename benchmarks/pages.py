@@ -79,8 +79,7 @@ machine, in turns: medians, least and most in brackets. *No Dask* is the same in
 two without a cluster: what the machine itself makes of its second core. The overhead of a fit is
 what fits take on one worker beyond the same fits where the answers are. In a first round a
 segment's fits and its band are one task; other rows are of equal fits, a task each, also by the
-processor time of worker, scheduler and client. *Memory kept*: workers with `MALLOC_TRIM_THRESHOLD_`
-of 1 GiB and `MALLOC_MMAP_THRESHOLD_` of 32 MiB in their environment."""
+processor time of worker, scheduler and client."""
 MANY = """Segments of 100 × 100, ranks 1 to 5, simulated on two cores: `SoftImpute`, a hold-out of a
 fifth, looks at sizes that double, a fortieth of the segments asked at once. *Judging* is what a
 look takes beyond its fits, *planning* everything but looks and answers: standings, the strategy,
