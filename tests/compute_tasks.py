@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -53,6 +54,15 @@ def always_dies(task: int) -> int:
 def fails(task: int) -> int:
     if task == 2:
         raise ValueError("task 2 is wrong")
+    return task
+
+
+def fails_with_a_lock(task: int) -> int:
+    """Fail with an error that cannot be pickled."""
+    if task == 2:
+        problem = ValueError("task 2 is locked")
+        problem.lock = threading.Lock()
+        raise problem
     return task
 
 

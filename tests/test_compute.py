@@ -20,6 +20,7 @@ from compute_tasks import (
     double,
     fails,
     fails_slowly,
+    fails_with_a_lock,
     faults,
     handed_on,
     late,
@@ -249,6 +250,11 @@ def test_what_a_bundle_did_before_a_task_that_fails_is_not_lost(dask_cluster):
     with pytest.raises(ValueError, match="task 2 is wrong") as raised:
         next(done)
     assert "compute_tasks.py" in raised.value.__notes__[0]
+
+
+def test_an_error_that_cannot_travel_is_told_from_inside_a_bundle(dask_cluster):
+    with pytest.raises(Exception, match="task 2 is locked"):
+        compute_on(dask_cluster).map(fails_with_a_lock, range(300))
 
 
 def test_a_scheduler_that_is_not_there_costs_no_threads(monkeypatch):

@@ -6,7 +6,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from ctypes import CDLL
 from dataclasses import dataclass
@@ -74,11 +74,21 @@ def together(
         try:
             done.append(alone(function, place, task, bound))
         except Exception as problem:
-            if not done:
+            if not done or not _travels(problem):
                 raise
             problem.add_note(traceback.format_exc())
             return [*done, (place, Wrong(problem))]
     return done
+
+
+def _travels(problem: Exception) -> bool:
+    """Tell whether an error can be sent as it is; of others, Dask sends the words."""
+    from cloudpickle import dumps  # type: ignore[import-untyped]
+
+    with suppress(Exception):
+        dumps(problem)
+        return True
+    return False
 
 
 @contextmanager
