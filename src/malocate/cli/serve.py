@@ -18,7 +18,7 @@ from malocate.cli.campaign.finding import VARIABLE, Where, address
 from malocate.cli.computing import Dask, computing
 from malocate.cli.showing import say
 from malocate.compute import check_installed
-from malocate.errors import InvalidInput, MissingDependency, StoreError
+from malocate.errors import Conflict, InvalidInput, MissingDependency, StoreError
 
 if TYPE_CHECKING:
     from malocate.store import Store
@@ -140,7 +140,10 @@ def _greet(store: Store, base: str) -> None:
     if any(each.role == "owner" and each.revoked is None for each in before):
         return
     name = OWNER if not before else f"{OWNER} {len(before) + 1}"
-    token = new_token(tokens, EVERYWHERE, name, "owner")
+    try:
+        token = new_token(tokens, EVERYWHERE, name, "owner")
+    except Conflict:  # another server, started at the same time, has made it and shows it
+        return
     say("This link is for the owner, and is shown only now:")
     typer.echo(f"{base}/enter?token={token}")
 

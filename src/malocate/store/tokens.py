@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
+from malocate.errors import Conflict
 from malocate.store.engines import Database
 from malocate.store.schema import tokens
 
@@ -50,11 +53,15 @@ class Tokens:
     def add(self, campaign: int, name: str, role: str, digest: bytes, *, now: float) -> bool:
         """Keep a token's digest; tell whether the name was free."""
         row = {"campaign": campaign, "name": name, "role": role, "digest": digest, "created": now}
-        with self._database.writing() as connection:
+        with suppress(Conflict), self._database.writing() as connection:
             if connection.execute(_named, {"of": campaign, "called": name}).first() is not None:
                 return False
-            connection.execute(insert(tokens), row)
+            try:
+                connection.execute(insert(tokens), row)
+            except IntegrityError:  # another process has just taken the name
+                raise Conflict(name) from None
             return True
+        return False
 
     def find(self, digest: bytes) -> Token | None:
         """Give the token with this digest."""
