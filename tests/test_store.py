@@ -6,7 +6,9 @@ from contextlib import nullcontext
 
 import pytest
 from databases import database
+from sqlalchemy import false, select
 
+from malocate.store import Store, Tokens
 from malocate.testing import StoreChecks
 
 
@@ -47,3 +49,14 @@ def test_a_server_that_lets_events_overtake_a_look_fails(postgresql, monkeypatch
     checks.patience = 300.0  # the look is not held back: this is how long it may take to come
     with database(postgresql) as checks.url, pytest.raises(AssertionError):
         checks.test_a_look_is_not_overtaken_by_events_on_their_way()
+
+
+def test_a_token_s_name_that_another_process_takes_meanwhile_is_taken(url, monkeypatch):
+    """As two servers do that start at once: both see that the name is free, and one is first."""
+    store = Store.open(url, create=True)
+    tokens = Tokens(store.database)
+    assert tokens.add(0, "owner", "owner", b"1" * 32, now=1.0)
+    monkeypatch.setattr("malocate.store.tokens._named", select(1).where(false()))
+    assert not tokens.add(0, "owner", "owner", b"2" * 32, now=2.0)
+    assert [each.digest for each in tokens.listed(0)] == [b"1" * 32]
+    store.close()

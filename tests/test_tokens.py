@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from sqlalchemy import false, select
 from surveys import small_design
 from typer.testing import CliRunner
 
@@ -88,15 +87,6 @@ def test_the_first_link_can_be_revoked_and_the_next_start_gives_another(token, s
         if number == 1:
             assert token("revoke", "--all", "--for", OWNER).exit_code == 0
     assert capsys.readouterr().out.count("/enter?token=") == 2
-
-
-def test_a_name_that_another_process_takes_meanwhile_is_taken(store, monkeypatch):
-    """As two servers do that start at once: both see that the name is free, and one is first."""
-    tokens = Tokens(store.database)
-    assert tokens.add(EVERYWHERE, OWNER, "owner", b"1" * 32, now=1.0)
-    monkeypatch.setattr("malocate.store.tokens._named", select(1).where(false()))
-    assert not tokens.add(EVERYWHERE, OWNER, "owner", b"2" * 32, now=2.0)
-    assert [each.digest for each in tokens.listed(EVERYWHERE)] == [b"1" * 32]
 
 
 def test_a_server_that_starts_second_shows_no_link(store, monkeypatch, capsys):
