@@ -8,7 +8,7 @@ import pytest
 from surveys import small_design
 from typer.testing import CliRunner
 
-from malocate import Campaign
+from malocate import Campaign, Conflict
 from malocate.cli import app
 from malocate.cli.serve import OWNER, _greet
 from malocate.server.access import EVERYWHERE, Gate, NotAllowed
@@ -92,6 +92,13 @@ def test_the_first_link_can_be_revoked_and_the_next_start_gives_another(token, s
 def test_a_server_that_starts_second_shows_no_link(store, monkeypatch, capsys):
     _greet(store, "http://here")
     assert "token=" in capsys.readouterr().out
-    monkeypatch.setattr(Tokens, "listed", lambda *_: [])  # it looked before the first had made one
+    listed, looks = Tokens.listed, iter([[]])  # it looked before the first had made one
+    monkeypatch.setattr(Tokens, "listed", lambda *told: next(looks, listed(*told)))
     _greet(store, "http://here")
     assert capsys.readouterr().out == ""
+
+
+def test_a_name_taken_while_nobody_is_the_owner_is_told(token, store):
+    assert token("new", "--all", "--for", f"{OWNER} 2", "--role", "viewer").exit_code == 0
+    with pytest.raises(Conflict, match="take another name"):
+        _greet(store, "http://here")

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ from malocate.compute import check_installed
 from malocate.errors import Conflict, InvalidInput, MissingDependency, StoreError
 
 if TYPE_CHECKING:
-    from malocate.store import Store
+    from malocate.store import Store, Token
 
 SECONDS_TO_FINISH = 10
 COLLECT_AFTER = 10_000
@@ -137,15 +137,21 @@ def _greet(store: Store, base: str) -> None:
 
     tokens = Tokens(store.database)
     before = tokens.listed(EVERYWHERE)
-    if any(each.role == "owner" and each.revoked is None for each in before):
+    if _owned(before):
         return
     name = OWNER if not before else f"{OWNER} {len(before) + 1}"
     try:
         token = new_token(tokens, EVERYWHERE, name, "owner")
-    except Conflict:  # another server, started at the same time, has made it and shows it
-        return
+    except Conflict:
+        if _owned(tokens.listed(EVERYWHERE)):  # by a server that started at the same time
+            return
+        raise
     say("This link is for the owner, and is shown only now:")
     typer.echo(f"{base}/enter?token={token}")
+
+
+def _owned(tokens: Iterable[Token]) -> bool:
+    return any(each.role == "owner" and each.revoked is None for each in tokens)
 
 
 @contextmanager

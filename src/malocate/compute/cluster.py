@@ -30,7 +30,7 @@ MOST_FETCHED = 8
 BUNDLES, MOST_BUNDLED = 8, 16
 """Bundles for each worker's thread, where there are as many tasks, and tasks of one at most.
 
-To hand a bundle out costs as much as a task. Slower workers take fewer bundles.
+To hand out a bundle costs as much as to hand out one task. Slower workers take fewer bundles.
 """
 
 
@@ -52,7 +52,7 @@ def on_cluster(
     other, and if all that had it die, the scheduler has it made again. Data that are merely
     scattered would be lost.
     """
-    from cloudpickle import dumps  # type: ignore[import-untyped]  # of a notebook's classes, too
+    from cloudpickle import dumps  # of a notebook's classes, too
     from dask import config
 
     with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):

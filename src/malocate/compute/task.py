@@ -1,4 +1,4 @@
-"""One task: done in one thread, and knowing that it is one."""
+"""Tasks: each done in one thread, and knowing that it is one; bundles of them on a cluster."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def together(
 
 def _travels(problem: Exception) -> bool:
     """Tell whether an error can be sent as it is; of others, Dask sends the words."""
-    from cloudpickle import dumps  # type: ignore[import-untyped]
+    from cloudpickle import dumps
 
     with suppress(Exception):
         dumps(problem)

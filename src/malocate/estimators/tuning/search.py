@@ -63,13 +63,12 @@ def confirm(panel: Panel, bounds: Bounds, found: Errors) -> Errors:
 
     The second best is judged too, if it is behind by no more than chance.
     """
-    places = sorted(found, key=lambda place: (found[place], place))
-    branches = {place.departure: place for place in reversed(places) if place != NOWHERE}
-    first, *others = sorted(branches.values(), key=places.index)
+    places = sorted(found.keys() - {NOWHERE}, key=lambda place: (found[place], place))
+    first = places[0]
     errors = {NOWHERE: panel.error(NOWHERE)} | follow(panel, bounds.branch(first.departure))
-    for second in others[:1]:
-        if not panel.few().prefers(first, second):
-            errors |= follow(panel, bounds.branch(second.departure))
+    second = next((place for place in places if place.departure != first.departure), None)
+    if second is not None and not panel.few().prefers(first, second):
+        errors |= follow(panel, bounds.branch(second.departure))
     return errors
 
 
