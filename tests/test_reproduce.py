@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from malocate import InvalidInput
+from malocate import InvalidInput, LowRankLeastSquares
+from malocate.compute import Compute
 from malocate.experiments.beyond import beyond
 from malocate.experiments.claims import Curves, claims
 from malocate.experiments.paper import Experiment, design_of, experiment
@@ -86,6 +88,22 @@ def test_the_order_of_the_strategies_changes_nothing(rows):
     again = rows_of(Task(1, "best", 0, 0), SMALL)
     kept = rows.query("recipe == 'best' and run == 0")
     np.testing.assert_allclose(again["loss_1"], kept["loss_1"], rtol=1e-7)
+
+
+def test_a_run_that_is_left_over_has_all_workers(rows, tmp_path, monkeypatch):
+    def fit(self, *given, real=LowRankLeastSquares.fit, **more):
+        workers[-1].add(threading.get_ident())
+        return real(self, *given, **more)
+
+    monkeypatch.setattr(LowRankLeastSquares, "fit", fit)
+    workers, two = [set()], Compute(jobs=2, by="threads")
+    again = reproduce(
+        1, recipes=["best"], runs=3, folder=tmp_path, problem=SMALL, compute=two,
+        done=lambda task: workers.append(set()),
+    )  # fmt: skip
+    assert len(workers[0]) >= 2  # those of the first, which is done before the others begin
+    kept = rows.query("recipe == 'best'")
+    np.testing.assert_array_equal(again.query("run < 2")["loss_1"], kept["loss_1"])
 
 
 def test_finished_runs_are_not_run_again(tmp_path):

@@ -89,17 +89,22 @@ def reproduce(
 def _finished(
     tasks: list[Task], compute: Compute, parts: Path, problem: Experiment
 ) -> Iterator[Task]:
-    """Run what is not yet there, in parallel; give the tasks as they are done."""
+    """Run what is not yet there, in parallel; give the tasks as they are done.
+
+    One that would be left over for a worker alone is run first, its fits spread over all workers.
+    """
     missing = [task for task in tasks if not (parts / f"{task.stem(problem)}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
-    with closing(compute.each(partial(_run, problem), missing, ordered=False)) as runs:
-        for task, rows in runs:
-            _keep(rows, parts, task.stem(problem))
-            yield task
+    alone = 1 if len(missing) % compute.workers == 1 else 0
+    for some in (missing[:alone], missing[alone:]):
+        with closing(compute.each(partial(_run, problem, compute), some, ordered=False)) as runs:
+            for task, rows in runs:
+                _keep(rows, parts, task.stem(problem))
+                yield task
 
 
-def _run(problem: Experiment, task: Task) -> tuple[Task, pandas.DataFrame]:
-    return task, rows_of(task, problem)
+def _run(problem: Experiment, compute: Compute, task: Task) -> tuple[Task, pandas.DataFrame]:
+    return task, rows_of(task, problem, compute)
 
 
 def _keep(rows: pandas.DataFrame, parts: Path, stem: str) -> None:
@@ -109,11 +114,14 @@ def _keep(rows: pandas.DataFrame, parts: Path, stem: str) -> None:
     unfinished.replace(parts / f"{stem}.csv")
 
 
-def rows_of(task: Task, problem: Experiment) -> pandas.DataFrame:
-    """Give the rows of one run: all strategies, and the floor for the recipe `best`."""
+def rows_of(task: Task, problem: Experiment, compute: Compute | None = None) -> pandas.DataFrame:
+    """Give the rows of one run: all strategies, and the floor for the recipe `best`.
+
+    `compute` is where its fits are done; by default here, one after the other.
+    """
     import pandas
 
-    sources, shared = problem.sources(task.seed), SharedFits()
+    sources, shared = problem.sources(task.seed), SharedFits(map=(compute or Compute(1)).map)
     frames = []
     for strategy in STRATEGIES:
         design = design_of(problem, task.recipe, strategy, task.draws_seed)

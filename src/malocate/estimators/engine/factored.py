@@ -46,9 +46,9 @@ class Factors:
 
 def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the thin singular value decomposition of ``left @ right.T`` without forming it."""
-    q, r = orthogonal(left)
-    v, values, ut = np.linalg.svd(right @ r.T, full_matrices=False)
-    return q @ ut.T, values, v
+    (p, a), (q, b) = orthogonal(left), orthogonal(right)
+    u, values, vt = np.linalg.svd(a @ b.T, full_matrices=False)
+    return p @ u, values, q @ vt.T
 
 
 class Descent:

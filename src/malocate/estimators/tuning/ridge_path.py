@@ -50,6 +50,9 @@ STEPS, FEW_STEPS = 40, 3
 TOL, PASSING_TOL = 3e-4, 1e-3
 """The gain of a step at which a descent ends, where it may be delivered and where it is passed."""
 
+CG_STEPS, PASSING_CG_STEPS = 3, 2
+"""Conjugate-gradient steps on each line, where it may be delivered and where it is passed."""
+
 
 @dataclass(frozen=True, order=True)
 class Place:
@@ -162,19 +165,21 @@ class Walk:
         """Reweight until every component is above the level, or often enough."""
         parts = balanced(*pair)
         for _ in range(PRUNING_ROUNDS):
-            pair = self._reweighted(parts, place, PRUNING_STEPS, PASSING_TOL)
+            pair = self._reweighted(parts, place, PRUNING_STEPS, passing=True)
             parts = balanced(*pair)
             if np.all(parts[1] > self.level(place)):
                 break
         return pair
 
-    def _reweighted(self, parts: Parts, place: Place, steps: int = STEPS, tol: float = TOL) -> Pair:
+    def _reweighted(
+        self, parts: Parts, place: Place, steps: int = STEPS, *, passing: bool = False
+    ) -> Pair:
         """Drop what is empty of the balanced factors, set the ridges and descend."""
         left, values, right = parts
         kept = values > EMPTY * self.level(place)
         root = np.sqrt(values[kept])
         pair = left[:, kept] * root, right[:, kept] * root
-        return self._descend(pair, self.ridges(values[kept], place), steps, tol)
+        return self._descend(pair, self.ridges(values[kept], place), steps, passing=passing)
 
     def _solve_plain(self, pair: Pair, ridge: float) -> Pair:
         """Solve at one ridge for all components, as many of them as it takes."""
@@ -183,7 +188,7 @@ class Walk:
             pair, crowded = self._grow(pair, ridge)
             ridges = np.full(pair[0].shape[1], ridge)
             steps = FEW_STEPS if crowded else STEPS
-            pair = self._descend(pair, ridges, steps, PASSING_TOL)
+            pair = self._descend(pair, ridges, steps, passing=True)
         return pair
 
     def _grow(self, pair: Pair, ridge: float) -> tuple[Pair, bool]:
@@ -200,10 +205,11 @@ class Walk:
         right = np.hstack([pair[1], lacking.right * root])
         return (left, right), len(root) == room
 
-    def _descend(self, pair: Pair, ridges: Floats, steps: int, tol: float) -> Pair:
+    def _descend(self, pair: Pair, ridges: Floats, steps: int, *, passing: bool) -> Pair:
         if len(ridges) == 0:
             return pair
-        done = descend(self.cells, *pair, ridges, max_steps=steps, tol=tol)
+        tol, cg_steps = (PASSING_TOL, PASSING_CG_STEPS) if passing else (TOL, CG_STEPS)
+        done = descend(self.cells, *pair, ridges, max_steps=steps, tol=tol, cg_steps=cg_steps)
         return done.left, done.right
 
 

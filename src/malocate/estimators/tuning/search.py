@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from malocate.estimators.tuning.inner import Panel
 from malocate.estimators.tuning.ridge_path import NOWHERE, Place
@@ -13,6 +14,10 @@ Errors = dict[Place, float]
 
 PATIENCE = 1
 """Places without a new least error after which a walk is not followed further."""
+
+FLAT, CLIMBING = 0.01, 0.005
+"""Shares of the error: departures are tried from where the plain path gains less than the first
+in a place, and on to the next departure while that gains more than the second."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +35,22 @@ class Bounds:
 
 
 def explore(panel: Panel, bounds: Bounds) -> Errors:
-    """Judge the plain path as far as it is good, then departures from around its best place."""
+    """Judge the plain path as far as it is good, then departures from where it flattens out."""
     plain = follow(panel, (Place(end) for end in range(bounds.last + 1)))
     found = {NOWHERE: panel.error(NOWHERE)} | follow(panel, bounds.branch(-1))
     if bounds.plain:
         return found
-    return found | climb(panel, bounds, max(0, best(plain).end - 1))
+    return found | climb(panel, bounds, max(0, flattening(plain).end - 1))
+
+
+def flattening(path: Errors) -> Place:
+    """Give the first place after which the next gains little."""
+    flat = (here for here, after in pairwise(path) if path[after] > (1 - FLAT) * path[here])
+    return next(flat, list(path)[-1])
 
 
 def climb(panel: Panel, bounds: Bounds, departure: int) -> Errors:
-    """Judge a departure and its neighbours, and go on to where the error falls."""
+    """Judge a departure and its neighbours, and go on to where the error falls by enough."""
     found: Errors = {}
     least: dict[int, float] = {}
 
@@ -53,7 +64,7 @@ def climb(panel: Panel, bounds: Bounds, departure: int) -> Errors:
         return least[departure]
 
     for step in (-1, 1):
-        while at(departure + step) < at(departure):
+        while at(departure + step) < (1 - CLIMBING) * at(departure):
             departure += step
     return found
 
