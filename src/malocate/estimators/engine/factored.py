@@ -24,7 +24,8 @@ from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 
-CG_STEPS = 3
+CG_STEPS, PATIENCE = 3, 2
+"""Conjugate-gradient steps on each line; steps in a row that gain little before a descent ends."""
 
 ROUNDING, COARSE_ROUNDING = 1e-14, 1e-7
 """Relative rise of the objective that is put down to rounding, not to a bad step."""
@@ -89,8 +90,10 @@ class Descent:
         self.ridge = np.full(left.shape[1], self.ridge[0])
         self.objective = _objective(self.cells, left, right, self.ridge)
 
-    def run(self, steps: int, tol: float, cg_steps: int = CG_STEPS) -> bool:
-        """Take up to `steps` steps; true once two in a row gain less than `tol`, or none can."""
+    def run(
+        self, steps: int, tol: float, cg_steps: int = CG_STEPS, patience: int = PATIENCE
+    ) -> bool:
+        """Take up to `steps` steps; true once a few in a row gain less than `tol`, or none can."""
         small = 0
         for _ in range(steps):
             before, momentum = self.objective, self._momentum
@@ -99,7 +102,7 @@ class Descent:
                 return True
             gain = before - self.objective
             small = small + 1 if kept and gain <= tol * abs(self.objective) else 0
-            if small >= 2:
+            if small >= patience:
                 return True
             if self._coarse and gain <= COARSE * abs(self.objective):
                 self._refine()
@@ -146,10 +149,11 @@ def descend(
     max_steps: int,
     tol: float,
     cg_steps: int = CG_STEPS,
+    patience: int = PATIENCE,
 ) -> Factors:
-    """Descend from the given factors until two steps in a row gain less than `tol`."""
+    """Descend from the given factors until a few steps in a row gain less than `tol`."""
     descent = Descent(cells, left, right, ridge)
-    settled = descent.run(max_steps, tol, cg_steps)
+    settled = descent.run(max_steps, tol, cg_steps, patience)
     return Factors(descent.left, descent.right, descent.objective, descent.steps, settled)
 
 

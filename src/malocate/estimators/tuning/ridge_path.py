@@ -48,10 +48,10 @@ PRUNING_ROUNDS, PRUNING_STEPS = 6, 8
 STEPS, FEW_STEPS = 40, 3
 
 TOL, PASSING_TOL = 3e-4, 1e-3
-"""The gain of a step at which a descent ends, where it may be delivered and where it is passed."""
+"""The gain of a step at which a descent ends, where it is judged and where it is only passed."""
 
 CG_STEPS, PASSING_CG_STEPS = 3, 2
-"""Conjugate-gradient steps on each line, where it may be delivered and where it is passed."""
+"""Conjugate-gradient steps on each line, where it is judged and where it is only passed."""
 
 
 @dataclass(frozen=True, order=True)
@@ -209,7 +209,9 @@ class Walk:
         if len(ridges) == 0:
             return pair
         tol, cg_steps = (PASSING_TOL, PASSING_CG_STEPS) if passing else (TOL, CG_STEPS)
-        done = descend(self.cells, *pair, ridges, max_steps=steps, tol=tol, cg_steps=cg_steps)
+        done = descend(
+            self.cells, *pair, ridges, max_steps=steps, tol=tol, cg_steps=cg_steps, patience=1
+        )
         return done.left, done.right
 
 
