@@ -170,6 +170,7 @@ def test_two_windows_of_one_answerer_give_one_answer(context, campaign):
     assert answered_by(campaign, "Ada") == [4.0]
 
 
+@pytest.mark.slow
 def test_the_dashboard_follows_and_outlives_a_restart(page, campaign, server):
     page.goto("/c/tasting")
     page.evaluate("window.here = true")

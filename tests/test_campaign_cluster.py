@@ -32,6 +32,7 @@ def run_to_the_end(campaign: Campaign) -> None:
             campaign.tell(ticket, answer(ticket.segment, ticket.draw))
 
 
+@pytest.mark.slow
 def test_a_campaign_on_a_cluster_decides_as_one(dask_cluster, expected, tmp_path):
     url = f"sqlite:///{tmp_path}/crowd.db"
     create(url)

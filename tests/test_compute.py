@@ -210,6 +210,7 @@ def test_data_goes_to_a_worker_once(dask_cluster, tmp_path):
     assert set(loads.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_cluster_keeps_nothing(dask_cluster, tmp_path):
     compute = compute_on(dask_cluster)
     compute.map(double, range(5))
@@ -287,11 +288,13 @@ def test_a_process_that_dies_is_replaced(tmp_path):
     assert (tmp_path / "dead").exists()
 
 
+@pytest.mark.slow
 def test_work_that_kills_every_worker_ends_with_a_sentence():
     with pytest.raises(ComputeError, match=r"handed out 5 times.*a worker died.*memory"):
         Compute(jobs=2).map(always_dies, range(3))
 
 
+@pytest.mark.slow
 def test_results_are_the_same_while_workers_are_killed(dask_cluster):
     work, tasks = partial(slow, 0.15), range(40)
     with Killer(dask_cluster, within=1.0, deaths=3) as killer:

@@ -143,6 +143,7 @@ def test_a_campaign_of_two_at_once_decides_what_a_simulation_of_it_decides(path)
     assert [bands.loc[name, "upper"] for name in TOWNS] == [run.bands[name].upper for name in TOWNS]
 
 
+@pytest.mark.slow
 def test_in_many_sittings_two_at_once_are_decided_as_in_one(path, tmp_path):
     other = tmp_path / "sittings.db"
     Campaign.create(other, design()).close()
@@ -181,6 +182,7 @@ def test_one_at_a_time_is_the_default(tmp_path):
     assert all("," not in name for name in runs[0].frame()["segment"][1:])
 
 
+@pytest.mark.slow
 def test_more_at_once_need_fewer_rounds_and_spend_the_same():
     sources = [Synthetic.ratings((12, 10), rank=1 + seed % 3, rng=seed) for seed in range(6)]
     segments = [source.segment(f"s{k}") for k, source in enumerate(sources)]

@@ -92,18 +92,30 @@ def test_the_order_of_the_strategies_changes_nothing(rows):
 
 def test_a_run_that_is_left_over_has_all_workers(rows, tmp_path, monkeypatch):
     def fit(self, *given, real=LowRankLeastSquares.fit, **more):
-        workers[-1].add(threading.get_ident())
+        workers.add(threading.get_ident())
         return real(self, *given, **more)
 
     monkeypatch.setattr(LowRankLeastSquares, "fit", fit)
-    workers, two = [set()], Compute(jobs=2, by="threads")
-    again = reproduce(
-        1, recipes=["best"], runs=3, folder=tmp_path, problem=SMALL, compute=two,
-        done=lambda task: workers.append(set()),
-    )  # fmt: skip
-    assert len(workers[0]) >= 2  # those of the first, which is done before the others begin
-    kept = rows.query("recipe == 'best'")
-    np.testing.assert_array_equal(again.query("run < 2")["loss_1"], kept["loss_1"])
+    workers, two = set(), Compute(jobs=2, by="threads")
+    again = reproduce(1, recipes=["best"], runs=1, folder=tmp_path, problem=SMALL, compute=two)
+    assert len(workers) >= 2
+    kept = rows.query("recipe == 'best' and run == 0")
+    np.testing.assert_array_equal(again["loss_1"], kept["loss_1"])
+
+
+@pytest.mark.parametrize(("runs", "first"), [(1, [0]), (3, [0]), (4, [0, 1, 2, 3])])
+def test_an_odd_run_is_done_first(runs, first, tmp_path, monkeypatch):
+    handed_out = []
+
+    def each(self, function, tasks, *, ordered=True):
+        handed_out.append([task.run for task in tasks])
+        yield from ((task, pd.DataFrame({"run": [task.run]})) for task in tasks)
+
+    monkeypatch.setattr(Compute, "each", each)
+    two = Compute(jobs=2, by="threads")
+    rows = reproduce(1, recipes=["best"], runs=runs, folder=tmp_path, problem=SMALL, compute=two)
+    assert [*rows.run] == [*range(runs)]
+    assert next(filter(None, handed_out)) == first
 
 
 def test_finished_runs_are_not_run_again(tmp_path):
@@ -120,6 +132,7 @@ def test_finished_runs_are_not_run_again(tmp_path):
     assert len(began) < len(again)
 
 
+@pytest.mark.slow
 def test_a_killed_reproduction_goes_on(tmp_path):
     """SIGKILL in the middle: what is there is whole, and the rest is run."""
     code = (

@@ -160,6 +160,7 @@ def test_planners_that_could_not_fit_are_refused_before_anything_is_served(url, 
     assert words in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_planners_end_when_their_server_is_killed(serving, url):
     served = serving("--open")
     until(lambda: planners_of(url))
@@ -168,6 +169,7 @@ def test_planners_end_when_their_server_is_killed(serving, url):
     until(lambda: not planners_of(url))
 
 
+@pytest.mark.slow
 def test_a_server_killed_among_requests_loses_and_doubles_nothing(serving, url):
     with Campaign.open(url) as campaign:
         token = new_token(Tokens(campaign.store.database), campaign.id, "t", "asker")
