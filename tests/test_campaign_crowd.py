@@ -55,7 +55,6 @@ def check_crowd(url: str, files: list[Path], expected: list[str]) -> None:
     assert decisions(url) == expected
 
 
-@pytest.mark.slow
 def test_a_crowd_decides_as_one(url, tmp_path, expected):
     create(url)
     check_crowd(url, run_crowd(url, tmp_path, 8, batch=2), expected)
@@ -81,7 +80,6 @@ def test_one_after_the_other_decides_as_one(url, tmp_path, expected):
     assert decisions(url) == expected
 
 
-@pytest.mark.slow
 def test_a_planner_killed_in_mid_fit_is_replaced(url, tmp_path, expected):
     create(url)
     victim = process(Worker(url, tmp_path / "told-victim", death=DeathInFit()))

@@ -109,7 +109,6 @@ def test_killed_at_statements(url, tmp_path, expected):
     finish(url, tmp_path / "told", expected, FEW)
 
 
-@pytest.mark.slow
 def test_killed_at_any_time(url, tmp_path, expected):
     create(url)
     killed_at_times(url, tmp_path / "told", FEW)

@@ -73,7 +73,6 @@ def test_what_one_lends_the_other_takes_and_nothing_is_doubled(servers, url, tok
         assert campaign.verify().ok
 
 
-@pytest.mark.slow
 def test_one_stops_and_the_other_goes_on(servers, url, token, request):
     asked = servers[0].get(f"{PATH}/ask", token, {"who": "tablet", "n": 500})["questions"]
     began = servers[0].get(PATH, token)["round"]

@@ -12,9 +12,6 @@ from malocate.estimators.tuning.ridge_path import NOWHERE, Place
 
 Errors = dict[Place, float]
 
-PATIENCE = 1
-"""Places without a new least error after which a walk is not followed further."""
-
 FLAT, CLIMBING = 0.01, 0.005
 """Shares of the error: departures are tried from where the plain path gains less than the first
 in a place, and on to the next departure while that gains more than the second."""
@@ -44,7 +41,11 @@ def explore(panel: Panel, bounds: Bounds) -> Errors:
 
 
 def flattening(path: Errors) -> Place:
-    """Give the first place after which the next gains little."""
+    """Give the first place after which the next gains little.
+
+    >>> flattening({Place(0): 1.0, Place(1): 0.5, Place(2): 0.499, Place(3): 0.498})
+    Place(end=1, departure=-1)
+    """
     flat = (here for here, after in pairwise(path) if path[after] > (1 - FLAT) * path[here])
     return next(flat, list(path)[-1])
 
@@ -84,14 +85,13 @@ def confirm(panel: Panel, bounds: Bounds, found: Errors) -> Errors:
 
 
 def follow(panel: Panel, places: Iterable[Place]) -> Errors:
-    """Judge places in turn until the error has not improved for a while."""
+    """Judge places in turn, up to the first that is no better than those before it."""
     found: Errors = {}
-    waited = 0
     for place in places:
         error = panel.error(place)
-        waited = 0 if error < min(found.values(), default=math.inf) else waited + 1
+        better = error < min(found.values(), default=math.inf)
         found[place] = error
-        if waited >= PATIENCE:
+        if not better:
             break
     return found
 
