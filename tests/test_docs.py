@@ -73,7 +73,6 @@ def test_python_on_a_page_runs(page, tmp_path, monkeypatch):
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
 def test_a_page_on_real_data_says_what_its_code_prints(page, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

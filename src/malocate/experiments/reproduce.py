@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,16 +96,16 @@ def _finished(
     """
     missing = [task for task in tasks if not (parts / f"{task.stem(problem)}.csv").exists()]
     yield from (task for task in tasks if task not in missing)
-    alone = 1 if len(missing) % compute.workers == 1 else 0
-    for some in (missing[:alone], missing[alone:]):
-        with closing(compute.each(partial(_run, problem, compute), some, ordered=False)) as runs:
-            for task, rows in runs:
-                _keep(rows, parts, task.stem(problem))
-                yield task
+    odd = 1 if len(missing) % compute.workers == 1 else 0
+    here = ((task, rows_of(task, problem, compute)) for task in missing[:odd])
+    with closing(compute.each(partial(_run, problem), missing[odd:], ordered=False)) as there:
+        for task, rows in chain(here, there):
+            _keep(rows, parts, task.stem(problem))
+            yield task
 
 
-def _run(problem: Experiment, compute: Compute, task: Task) -> tuple[Task, pandas.DataFrame]:
-    return task, rows_of(task, problem, compute)
+def _run(problem: Experiment, task: Task) -> tuple[Task, pandas.DataFrame]:
+    return task, rows_of(task, problem)
 
 
 def _keep(rows: pandas.DataFrame, parts: Path, stem: str) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import balanced, descend, fitted
+from malocate.estimators.engine.factored import CG_STEPS, balanced, descend, fitted
 from malocate.estimators.engine.orthogonal import basis_of
 from malocate.estimators.engine.spectrum import largest_singular_value, leading
 from malocate.estimators.engine.table import Table
@@ -50,8 +50,11 @@ STEPS, FEW_STEPS = 40, 3
 TOL, PASSING_TOL = 3e-4, 1e-3
 """The gain of a step at which a descent ends, where it is judged and where it is only passed."""
 
-CG_STEPS, PASSING_CG_STEPS = 3, 2
-"""Conjugate-gradient steps on each line, where it is judged and where it is only passed."""
+PASSING_CG_STEPS = 2
+"""Conjugate-gradient steps on each line, where it is only passed."""
+
+PATIENCE = 1
+"""Steps with little gain after which a descent ends: the next place goes on from there."""
 
 
 @dataclass(frozen=True, order=True)
@@ -210,8 +213,9 @@ class Walk:
             return pair
         tol, cg_steps = (PASSING_TOL, PASSING_CG_STEPS) if passing else (TOL, CG_STEPS)
         done = descend(
-            self.cells, *pair, ridges, max_steps=steps, tol=tol, cg_steps=cg_steps, patience=1
-        )
+            self.cells, *pair, ridges,
+            max_steps=steps, tol=tol, cg_steps=cg_steps, patience=PATIENCE,
+        )  # fmt: skip
         return done.left, done.right
 
 
