@@ -22,6 +22,9 @@ import projected
 import real_data
 import square_root_lasso_rules as rules
 import tables
+from silences import RATIOS
+
+from malocate.experiments.paper import RECIPES
 
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 DOCS = tables.HERE.parent / "docs"
@@ -54,11 +57,11 @@ error is the true one, at a million cells. Peak memory counts mapped pages of th
 machine did other work beside the fits of the folds: compare processor times."""
 STREAMS = """Mean squared error over that of the batch fit of all answers; mean and worst of the
 seeds. A number as rank setting was given to the stream and to the batch fit alike."""
-RECIPES = ("paper", "best")
 SILENCES = """The recipe `paper` with one unsaid default changed at a time: the maximum loss of
-MALocate(∞) over that of the oracle, of uniform and of MALocate(1), and the summed loss of
-MALocate(1) over uniform's. All run with the same change, on the same answers. By
-`benchmarks/silences.py`."""
+MALocate(∞) over that of the oracle, of uniform and of MALocate(1); the summed loss of MALocate(1),
+and of an oracle that goes by the same rule with the true errors, over uniform's; and the factor by
+which the maximum loss of MALocate(∞) still falls after the hardest matrix's cap. All run with the
+same change, on the same answers. By `benchmarks/silences.py`."""
 PLANS = """Made-up campaigns of two or three segments of some 20 × 15 cells. A plan sees a pilot of
 a tenth of the budget; then the campaign runs in full, with draws of its own. How often its true
 error at the end was inside the range foretold, which 20 twins hold in 90 % of the cases, and how
@@ -210,7 +213,7 @@ def of_reproduced(folder: Path) -> tuple[str, ...]:
         number = path.name.split("-")[1]
         rows = tables.read(path.with_name(f"experiment-{number}.csv"))
         runs = {r: len({row["run"] for row in rows if row["recipe"] == r}) for r in RECIPES}
-        counted = " and ".join(f"{runs[recipe]} runs of `{recipe}`" for recipe in RECIPES)
+        counted = ", ".join(f"{runs[recipe]} runs of `{recipe}`" for recipe in RECIPES)
         parts += [f"### Experiment {number}: {counted}"]
         parts += [tables.markdown([_claim(row) for row in tables.read(path)])]
     silences = tables.read(folder / "silences.csv")
@@ -234,8 +237,7 @@ def _claim(row: dict[str, str]) -> tables.Row:
 
 def _silence(row: dict[str, str]) -> tables.Row:
     cells: dict[str, object] = {"experiment": row["experiment"], "changed": row["changed"]}
-    rivals = ("over oracle", "over uniform", "over MALocate(1)", "MALocate(1) over uniform")
-    for name in rivals:
+    for name in (*(ratio[0] for ratio in RATIOS), "after the cap"):
         ends = [row.get(f"{name}{end}") for end in ("", ", low", ", high")]
         mean, low, high = (f"{float(end):.3f}" if end else "" for end in ends)
         cells[name] = f"{mean} ({low} – {high})" if mean else "–"

@@ -1,11 +1,12 @@
 """What the paper's experiments leave unsaid, and how much each of it decides.
 
-python benchmarks/silences.py [--runs 3] [--experiment 2]
+python benchmarks/silences.py [--runs 15] [--experiment 2]
 
 The experiments with the recipe `paper`, one unsaid default changed at a time. Written to
 benchmarks/results/silences.csv: the maximum loss of MALocate(∞) over the oracle's, uniform's and
-MALocate(1)'s, and the summed loss of MALocate(1) over uniform's, averaged over the run on a log
-scale, and the maximum loss at the end.
+MALocate(1)'s; the summed loss of MALocate(1), and of the oracle for p = 1, over uniform's; all
+averaged over the run on a log scale. Also by which factor the maximum loss of MALocate(∞) falls
+after the hardest matrix's cap, and where it ends.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Any
 import numpy as np
 import tables
 
-from malocate import Compute, Design, MALocate, SoftImpute, simulate
-from malocate.experiments.claims import Curves, interval
+from malocate import Compute, Design, MALocate, Oracle, SoftImpute, simulate
+from malocate.experiments.claims import Curves, around_the_caps, interval
 from malocate.experiments.paper import STRATEGIES, Experiment, design_of, experiment
 from malocate.experiments.reproduce import COLUMNS, Task
 from malocate.experiments.sharing import SharedFits
@@ -30,12 +31,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "bound: R̂ alone": {"confidence": 0.0},
     "bound: R̂ + 1 standard error": {"confidence": 1.0},
     "bound: R̂ + 4 standard errors": {"confidence": 4.0},
+    "bound: R̂ + 8 standard errors": {"confidence": 8.0},
+    "bound: R̂ + 16 standard errors": {"confidence": 16.0},
     "keep only if lower": {"keep": "best"},
     "penalty: universal": {"estimator": SoftImpute(penalty="universal")},
     "no cap": {"cap": None},
     "seen cells keep their answers": {"seen": "answered"},
     "deliver a fit to all answers": {"deliver": "refit"},
 }
+
+
+SUMMED = "oracle-1"
+"""The oracle for p = 1: true errors in MALocate(1)'s rule."""
 
 
 def varied(design: Design, change: dict[str, Any]) -> Design:
@@ -58,13 +65,18 @@ def rows_of(problem: Experiment, change: dict[str, Any], run: int) -> Any:
     change = dict(change)
     seen = change.pop("seen", "completed")
     sources, shared, frames = problem.sources(0), SharedFits(), []
-    for strategy in STRATEGIES:
-        design = varied(design_of(problem, "paper", strategy, task.draws_seed), change)
+    designs = {name: design_of(problem, "paper", name, task.draws_seed) for name in STRATEGIES}
+    designs[SUMMED] = replace(designs["oracle"], strategy=Oracle(p=1))
+    for strategy, as_it_is in designs.items():
+        design = varied(as_it_is, change)
         maps = {} if design.keep == "best" else {"map_of": shared.map_of}
         frame = simulate(design, sources, progress=False, seen=seen, **maps).frame()
-        frames.append(frame.assign(strategy=strategy))
+        caps = {each.name: each.cap for each in design.segments}
+        capped = frame[f"n_{problem.hardest}"] == caps[problem.hardest]
+        frames.append(frame.assign(strategy=strategy, capped=capped))
     rows = pandas.concat(frames, ignore_index=True)
-    return rows.assign(experiment=problem.number, recipe="paper", run=run)[COLUMNS]
+    rows = rows.assign(experiment=problem.number, recipe="paper", run=run)
+    return rows[[*COLUMNS, "capped"]]
 
 
 RATIOS = (
@@ -72,6 +84,7 @@ RATIOS = (
     ("over uniform", "malocate-inf", "uniform", "loss_inf"),
     ("over MALocate(1)", "malocate-inf", "malocate-1", "loss_inf"),
     ("MALocate(1) over uniform", "malocate-1", "uniform", "loss_1"),
+    ("oracle for p = 1 over uniform", SUMMED, "uniform", "loss_1"),
 )
 
 
@@ -82,6 +95,10 @@ def summary(number: int, variant: str, rows: Any) -> dict[str, object]:
     for name, one, two, loss in RATIOS:
         mean, low, high = interval(curves.ratio(one, two, loss))
         line |= {name: mean, f"{name}, low": low, f"{name}, high": high}
+    falls = around_the_caps(curves, "malocate-inf")
+    after = interval(falls[:, 0]) if len(falls) else ("", "", "")
+    names = ("after the cap", "after the cap, low", "after the cap, high")
+    line |= dict(zip(names, after, strict=True))
     last = curves.of("malocate-inf", "loss_inf")[:, -1]
     return line | {"loss_inf at the end": float(np.mean(last))}
 
@@ -90,7 +107,7 @@ def main() -> None:
     import pandas
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--experiment", type=int, choices=(1, 2), action="append")
     chosen = parser.parse_args()
     path, numbers = tables.RESULTS / "silences.csv", chosen.experiment or [1, 2]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from malocate import InvalidInput, LowRankLeastSquares
 from malocate.compute import Compute
 from malocate.experiments.beyond import beyond
 from malocate.experiments.claims import Curves, claims
-from malocate.experiments.paper import Experiment, design_of, experiment
+from malocate.experiments.paper import RECIPES, Experiment, design_of, experiment
 from malocate.experiments.reproduce import COLUMNS, Task, reproduce, rows_of
 from malocate.experiments.results import write
 
@@ -51,14 +52,15 @@ def test_the_problem_is_drawn_once_and_the_answers_anew():
 
 
 def test_the_recipes_are_what_they_say():
-    paper, best = (design_of(experiment(1), name, "malocate-inf", 0) for name in ("paper", "best"))
+    paper, wide, best = (design_of(experiment(1), name, "malocate-inf", 0) for name in RECIPES)
     assert type(paper.estimator).__name__ == "SoftImpute"
     assert (paper.estimator.penalty, paper.scheme.name, paper.estimate) == (
         "fancyimpute",
         "once_vs_multi",
         "pairs",
     )
-    assert paper.strategy.confidence == 2.0
+    assert (paper.strategy.confidence, wide.strategy.confidence) == (2.0, 16.0)
+    assert replace(wide, strategy=paper.strategy) == paper
     assert {segment.cap for segment in paper.segments} == {40_000}
     assert {segment.cap for segment in best.segments} == {None}
     assert paper.schedule == best.schedule
@@ -73,6 +75,17 @@ def test_the_rows_have_all_strategies_on_the_same_answers(rows):
     first = rows[(rows.recipe == "best") & (rows.spent == 3 * 8 * 24)]
     assert first.groupby("run")["loss_1"].nunique().eq(1).all()
     assert rows.groupby(["recipe", "run"])["spent"].max().eq(SMALL.budget).all()
+
+
+def test_a_wider_bound_changes_malocate_alone():
+    problem = Experiment(1, ranks=(6,) + 9 * (1,), side=20, rounds=8)
+    paper, wide = (rows_of(Task(1, name, 0, 0), problem) for name in ("paper", "conservative"))
+    assert set(wide["recipe"]) == {"conservative"}
+    losses = [rows.groupby("strategy")["loss_inf"].apply(list) for rows in (paper, wide)]
+    same = losses[0] == losses[1]
+    assert [*same[same].index] == ["oracle", "uniform"]
+    for rows in (paper, wide):
+        assert rows[rows["strategy"] == "oracle"]["capped"].any()
 
 
 def test_sharing_fits_changes_nothing(rows):
@@ -234,9 +247,11 @@ class TestClaims:
     def test_too_few_rounds_after_the_cap_decide_nothing(self):
         rows = made_up(LOSSES)
         rows["capped"] = rows["spent"] >= 800
-        (claim,) = [claim for claim in claims(rows) if claim.number == 4]
-        assert math.isnan(claim.value)
-        assert claim.verdict == "no verdict: fewer than 3 rounds after the cap"
+        found = [claim for claim in claims(rows) if claim.number == 4]
+        assert [claim.measure.split()[2] for claim in found] == ["malocate-inf", "oracle"]
+        for claim in found:
+            assert math.isnan(claim.value)
+            assert claim.verdict == "no verdict: fewer than 3 rounds after the cap"
 
     def test_without_a_cap_there_is_nothing_to_flatten(self):
         assert not [claim for claim in claims(made_up(LOSSES, "best")) if claim.number == 4]

@@ -85,7 +85,7 @@ def claims(rows: pandas.DataFrame) -> list[Claim]:
     for _, part in rows.groupby("recipe", sort=False):
         curves = Curves(part)
         found += [*_beats(curves), *_near_the_oracle(curves), *_catches_up(curves)]
-        found += _flattens(curves)
+        found += [*_flattens(curves, "malocate-inf"), *_flattens(curves, "oracle")]
     return found
 
 
@@ -139,13 +139,11 @@ def _caught(ratios: list[tuple[float, float, float]]) -> str:
     return f"holds: {'it has not caught up by then' if not_yet else 'undecided if it caught up'}"
 
 
-def _flattens(curves: Curves) -> list[Claim]:
+def _flattens(curves: Curves, strategy: str) -> list[Claim]:
     """Claim 4: the maximum loss flattens when the hardest matrix reaches its cap."""
-    rows = curves.rows[curves.rows["strategy"] == "malocate-inf"]
-    capped = [run for _, run in rows.groupby("run") if run["capped"].any()]
-    falls = [_around_the_cap(run) for run in capped]
-    known = np.array([each for each in falls if each is not None])
-    measure = "loss_inf of malocate-inf falls by a factor,"
+    capped = _capped(curves, strategy)
+    known = around_the_caps(curves, strategy)
+    measure = f"loss_inf of {strategy} falls by a factor,"
     if not len(known):
         words = f"no verdict: fewer than {AFTER} rounds after the cap"
         nothing = (math.nan, math.nan, math.nan)
@@ -159,6 +157,18 @@ def _flattens(curves: Curves) -> list[Claim]:
         Claim(4, curves.recipe, f"{measure} {text}", *each, word)
         for text, each, word in zip(texts, intervals, (verdict, ""), strict=True)
     ]
+
+
+def around_the_caps(curves: Curves, strategy: str) -> Floats:
+    """Give, run by run, the factors by which the maximum loss falls after the cap and before."""
+    falls = [_around_the_cap(run) for run in _capped(curves, strategy)]
+    return np.array([each for each in falls if each is not None])
+
+
+def _capped(curves: Curves, strategy: str) -> list[pandas.DataFrame]:
+    """Give the runs in which the hardest matrix reached its cap."""
+    rows = curves.rows[curves.rows["strategy"] == strategy]
+    return [run for _, run in rows.groupby("run") if run["capped"].any()]
 
 
 def _around_the_cap(run: pandas.DataFrame) -> tuple[float, float] | None:

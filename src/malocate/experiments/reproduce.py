@@ -135,7 +135,7 @@ def rows_of(task: Task, problem: Experiment, compute: Compute | None = None) -> 
         )
         frame = run.frame()
         capped = frame[f"n_{problem.hardest}"] >= problem.side**2
-        frames.append(frame.assign(strategy=strategy, capped=capped & (task.recipe == "paper")))
+        frames.append(frame.assign(strategy=strategy, capped=capped & (task.recipe != "best")))
     if task.recipe == "best":
         frames += floor.frames(problem, sources, design)
     rows = pandas.concat(frames, ignore_index=True)

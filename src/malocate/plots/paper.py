@@ -33,7 +33,11 @@ LOSSES = {
 }
 """The title of each loss's panel, and the floor that belongs to it."""
 
-RECIPES = {"paper": "the paper's recipe", "best": "malocate's defaults"}
+RECIPES = {
+    "paper": "the paper's recipe",
+    "conservative": "the same with a wide bound",
+    "best": "malocate's defaults",
+}
 FLOOR = ("floor: ranks known", PURPLE, (0, (5, 1, 1, 1)))
 STRATEGIES = {
     "malocate-1": ("MALocate, p = 1", BLUE, "-"),
