@@ -33,6 +33,20 @@ def test_observations_and_sources_need_no_compiler():
     assert heavy_after(code) == []
 
 
+def test_asking_and_telling_need_no_compiler(tmp_path):
+    code = f"""
+import sys
+from malocate import Campaign, Design, Segment
+design = Design([Segment("north", (4, 3), scale=(1, 5))], budget=60)
+campaign = Campaign.create({str(tmp_path / "tasting.db")!r}, design)
+for ticket in campaign.ask(2, who="Ann"):
+    campaign.tell(ticket, 3)
+campaign.status()
+assert "scipy" not in sys.modules
+"""
+    assert heavy_after(code) == ["sqlalchemy"]
+
+
 def test_heavy_packages_would_be_noticed():
     assert heavy_after("import numba") == ["numba"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from malocate.confidence.counts import (
     association,
@@ -217,6 +216,8 @@ def _weighed(weights: Floats, along: Int32s, offers: Floats, name: str) -> _Find
     True chances make them agree in the mean. How far off they may be is Hoeffding's bound for
     means of numbers from 0 to the largest weight: wide, but right for rare and heavy draws.
     """
+    from scipy import special
+
     shares, count = offers / offers.sum(), along.size
     group = pooled(shares, 1 / _WEIGHED_GROUPS)
     sums = np.bincount(along, weights, shares.size) / count

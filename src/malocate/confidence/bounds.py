@@ -13,9 +13,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
-from malocate.confidence import betting, tails
+from malocate.confidence import tails
 from malocate.confidence.estimates import Estimate
 from malocate.confidence.evidence import Evidence
 from malocate.confidence.weights import draw_weights
@@ -101,6 +100,8 @@ class Betting(_Ranged):
 
     def upper(self, values: Floats, low: float, high: float, delta: float) -> float:
         """Bound the mean."""
+        from malocate.confidence import betting  # numba loads at the first bound
+
         return low + betting.upper_mean(values - low, high - low, delta)
 
 
@@ -183,6 +184,8 @@ class Normal(Bound):
 
     def of(self, evidence: Evidence, estimate: Estimate, delta: float) -> float:  # noqa: ARG002
         """Bound the fold average's mean squared error."""
+        from scipy.special import ndtri
+
         return max(0.0, estimate.value + float(-ndtri(delta)) * estimate.se)
 
 

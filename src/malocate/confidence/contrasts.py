@@ -20,7 +20,6 @@ from functools import cached_property
 
 import numpy as np
 
-from malocate.confidence.betting import upper_mean_of_parts
 from malocate.confidence.tails import student_reach
 from malocate.confidence.weights import draw_weights
 from malocate.estimators.base import Completion
@@ -142,6 +141,8 @@ class Contrast:
 
     def certified(self, delta: float) -> tuple[float, float]:
         """Give an interval by betting that fails with chance δ at most; proven on a scale."""
+        from malocate.confidence.betting import upper_mean_of_parts  # numba loads here
+
         above = [(part.values, part.high) for part in self.parts]
         below = [(-part.values, -part.low) for part in self.parts]
         high = upper_mean_of_parts(above, delta / 2)

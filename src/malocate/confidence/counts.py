@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from malocate.problem.arrays import Floats, Int32s, Int64s
 
@@ -44,6 +43,8 @@ def pearson_tails(
     most counts are 0 or 1, and the third is what the chi-squared law lacks there.
     `inverse` and `inverse_squares` are Σ 1/share and Σ 1/share².
     """
+    from scipy import special
+
     k, n = float(size), float(count)
     variance = 2 * (k - 1) + (inverse - k**2 - 2 * k + 2) / n
     third = 8 * (k - 1) + (22 * inverse - 18 * k**2 - 36 * k + 32) / n
@@ -69,6 +70,8 @@ def association(along: Int32s, parts: Int64s) -> float:
     >>> round(association(np.repeat([0, 1], 20), np.tile([0, 1], 20)), 2)
     1.0
     """
+    from scipy import special
+
     count, sizes = along.size, np.bincount(parts).astype(float)
     if count < _FEWEST or sizes.min() < 1:
         return math.nan
@@ -107,6 +110,8 @@ def _table_moments(totals: Floats, sizes: Floats) -> tuple[float, float]:
 
 def farthest_off(counts: Int64s, trials: Int64s | int, shares: Floats) -> tuple[float, int]:
     """Give the chance that any count is as far out as the farthest one, and its place."""
+    from scipy import special
+
     trials = np.broadcast_to(np.asarray(trials, dtype=float), counts.shape)
     off = (counts - trials * shares) / np.sqrt(trials * shares * (1 - shares) + 1e-300)
     ends = min(_CANDIDATES, off.size) - 1

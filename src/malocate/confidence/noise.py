@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
-from malocate.confidence.betting import lower_mean
 from malocate.problem import Observations
 
 Floats = npt.NDArray[np.float64]
@@ -58,10 +56,16 @@ class Noise:
         """Give a bound from below that holds with a chance of 1 − delta; proven."""
         if self.declared is not None:
             return self.declared
-        return lower_mean(self.variances, delta) if self.fair and self.entries else 0.0
+        if not self.fair or not self.entries:
+            return 0.0
+        from malocate.confidence.betting import lower_mean  # numba loads at the first bound
+
+        return lower_mean(self.variances, delta)
 
     def approximate_lower(self, delta: float) -> float:
         """Give a bound from below by the normal approximation."""
+        from scipy.special import ndtri
+
         if self.declared is not None:
             return self.declared
         if self.entries < 2:

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from malocate.problem.arrays import Floats
 from malocate.problem.settings import check_share
@@ -56,6 +55,8 @@ def hall_upper(values: npt.ArrayLike, delta: float) -> float:
     >>> round(hall_upper([1.0, 1.0, 1.0, 1.0, 11.0], 0.05), 2)  # a long tail may hide more
     19.07
     """
+    from scipy.special import stdtrit
+
     check_share("delta", delta)
     sample = _sorted(values)
     count = len(sample)
@@ -138,6 +139,8 @@ def student_reach(values: Floats, delta: float = 0.05) -> Floats:
     >>> round(float(student_reach(np.array([1.0, 2.0, 3.0]))), 3)
     2.484
     """
+    from scipy.special import stdtrit
+
     count = values.shape[-1]
     if count < 2:
         return np.full(values.shape[:-1], math.nan)

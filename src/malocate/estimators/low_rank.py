@@ -2,9 +2,10 @@
 
 Three choices have to be made: what is taken off before (the centre), how many components are
 kept, and how much they are shrunk. All three are made by held-out error inside the fit's own
-data: `inner` splits the entries, `ridge_path` is the family of fits to choose from, `search`
-finds the best place on it, and the same walk is then taken with all of the data. The kinds of
-centring are compared without components first; those that help compete along the path.
+data, in the package `tuning`: `inner` splits the entries, `ridge_path` is the family of fits to
+choose from, `search` finds the best place on it, and the same walk is then taken with all of the
+data. The kinds of centring are compared without components first; those that help compete along
+the path.
 
 A *local* fit starts from an earlier completion: every inner fold goes on from its own factors
 of that look, which never saw the fold, and only the neighbouring ridges are tried.
@@ -12,36 +13,19 @@ of that look, which never saw the fold, and only the neighbouring ridges are tri
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from malocate.estimators.base import Completion, Memory, Status, check_start, empty_completion
+from malocate.estimators.base import Completion, check_start, empty_completion
 from malocate.estimators.centring import CentreKind, check_kind
-from malocate.estimators.engine.threads import pinned
-from malocate.estimators.tuning import search
-from malocate.estimators.tuning.inner import Split
-from malocate.estimators.tuning.ridge_path import NOWHERE, Pair, Place
-from malocate.estimators.tuning.track import Track
 from malocate.problem import Observations
 from malocate.problem.settings import check_count, check_positive, check_word
 
-Floats = npt.NDArray[np.float64]
-
-WORTHWHILE = 0.01
-"""Share of the held-out error that a kind of centring must save to be tried along the path.
-
-To it comes what centring saves on any low-rank matrix, whose lines do not average to zero.
-"""
+if TYPE_CHECKING:
+    from malocate.estimators.tuning.fitting import Fitting
 
 FAR = 1.3
 """Growth of the answers from which on ``tune="auto"`` searches everything anew."""
-
-LOCAL_JUDGES, LOCAL_FOLDS = 250, 4
-"""Entries that should judge a local fit, and the most folds whose factors are remembered for it."""
 
 
 @dataclass(frozen=True)
@@ -90,117 +74,22 @@ class LowRankLeastSquares:
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Complete the matrix; a `start` saves work when ``tune="local"``."""
         check_start(observations, start)
+        fitting = self._fitting()
         if len(observations) == 0:
-            return empty_completion(observations, self._nothing(observations.shape))
-        split = Split.of(observations.entries, observations.scale)
-        with pinned():
-            if start is not None and self._knows(start, split) and self._near(start, split):
-                track, errors = self._retuned(split, start)
-            else:
-                track, errors = self._searched(split)
-            place = search.best(errors)
-            done = track.refitted(place)
-            return Completion(
-                done.left,
-                done.right,
-                track.centre,
-                Status.CONVERGED if done.settled else Status.OUT_OF_STEPS,
-                clip=observations.scale,
-                labels=observations.labels,
-                memory=self._memory(split, track, place, errors[place]),
-            )
+            return empty_completion(observations, fitting.nothing(observations.shape))
+        return fitting.completed(observations, start if self._near(start, observations) else None)
 
-    def _searched(self, split: Split) -> tuple[Track, search.Errors]:
-        """Search the kinds of centring that may help by a few folds, and the best by all."""
-        tracks = self._tracks(split)
-        found = [track.explored() for track in tracks]
-        best = int(np.argmin([min(errors.values()) for errors in found]))
-        return tracks[best], tracks[best].confirmed(found[best])
+    def _fitting(self) -> Fitting:
+        from malocate.estimators.tuning.fitting import Fitting  # its kernels load at the first fit
 
-    def _tracks(self, split: Split) -> list[Track]:
-        """Give the kinds of centring, simplest first, that each save something by themselves."""
-        if self.centre != "auto":
-            return [self._track(split, self.centre)]
-        if not split.usable:
-            return [self._track(split, "mean")]
-        tracks: list[Track] = []
-        least, saving = math.inf, WORTHWHILE + sum(1 / side for side in split.entries.shape)
-        for track in (self._track(split, kind) for kind in get_args(CentreKind)):
-            error = track.panel.few().error(NOWHERE)
-            if not tracks or error < (1 - saving) * least:
-                tracks, least = [*tracks, track], error
-        return tracks
+        return Fitting(
+            None if self.rank == "auto" else int(self.rank),
+            None if self.ridge == "auto" else float(self.ridge),
+            None if self.centre == "auto" else self.centre,
+        )
 
-    def _track(self, split: Split, kind: CentreKind, folds: int | None = None) -> Track:
-        rank = None if self.rank == "auto" else int(self.rank)
-        ridge = None if self.ridge == "auto" else float(self.ridge)
-        if "auto" not in (self.rank, self.ridge, self.centre):
-            folds = 0  # there is nothing to judge
-        return Track.of(split, kind, rank, ridge, folds)
-
-    def _retuned(self, split: Split, start: Completion) -> tuple[Track, search.Errors]:
-        """Go on from an earlier fit, around its place."""
-        memory = start.memory
-        folds = _unpacked(memory)
-        track = self._track(split, memory["centre"], len(folds))
-        place = Place(memory["end"], memory["departure"])
-        return track, track.retuned(start.factors, folds[: len(track.panel.folds)], place)
-
-    def _knows(self, start: Completion, split: Split) -> bool:
-        """Tell whether `start` is a fit with these settings and this split, with components."""
-        memory = start.memory
-        same = memory.get("settings") == self._settings and memory.get("share") == split.share
-        return same and start.rank > 0
-
-    def _near(self, start: Completion, split: Split) -> bool:
+    def _near(self, start: Completion | None, observations: Observations) -> bool:
         """Tell whether a search may stay in the neighbourhood of `start`."""
-        if self.tune == "auto":
-            return split.entries.n_answers < FAR * int(start.memory["answers"])
-        return self.tune == "local"
-
-    @property
-    def _settings(self) -> str:
-        return f"LowRankLeastSquares(rank={self.rank}, ridge={self.ridge}, centre={self.centre})"
-
-    def _memory(self, split: Split, track: Track, place: Place, error: float) -> Memory:
-        folds = track.panel.few(LOCAL_JUDGES, least=1).first(LOCAL_FOLDS)
-        return {
-            "answers": split.entries.n_answers,
-            "centre": track.kind,
-            "settings": self._settings,
-            "ridge": track.walk.grid[max(0, place.end)],
-            "held_out_error": error,
-            "departure": place.departure,
-            "end": place.end,
-            "share": split.share,
-            **_packed(folds.pairs(place), split.entries.shape),
-        }
-
-    def _nothing(self, shape: tuple[int, int]) -> Memory:
-        """Give the memory of a fit to no answers, from which no later fit goes on."""
-        return {
-            "answers": 0,
-            "centre": "none" if self.centre == "auto" else self.centre,
-            "settings": self._settings,
-            "ridge": math.nan if self.ridge == "auto" else float(self.ridge),
-            "held_out_error": math.nan,
-            "departure": NOWHERE.departure,
-            "end": NOWHERE.end,
-            "share": math.nan,
-            **_packed([], shape),
-        }
-
-
-def _packed(pairs: list[Pair], shape: tuple[int, int]) -> dict[str, Any]:
-    """Lay the folds' factors side by side, so that a completion can remember them."""
-    ranks = np.array([pair[0].shape[1] for pair in pairs], dtype=np.int64)
-    left, right = ([np.zeros((side, 0))] for side in shape)
-    left += [pair[0] for pair in pairs]
-    right += [pair[1] for pair in pairs]
-    return {"fold_ranks": ranks, "fold_left": np.hstack(left), "fold_right": np.hstack(right)}
-
-
-def _unpacked(memory: Memory) -> list[Pair]:
-    cuts = np.cumsum(memory["fold_ranks"])[:-1]
-    lefts, rights = (np.split(memory[name], cuts, axis=1) for name in ("fold_left", "fold_right"))
-    return list(zip(lefts, rights, strict=True)) if len(memory["fold_ranks"]) else []
+        if start is None or self.tune != "auto":
+            return self.tune == "local"
+        return len(observations) < FAR * int(start.memory.get("answers", 0))

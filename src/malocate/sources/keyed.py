@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from malocate.problem.arrays import Floats, Int64s
 from malocate.problem.hashing import keyed_hash
@@ -41,4 +40,6 @@ def normals(first: Int64s, second: Int64s, *key: Key) -> Floats:
     >>> round(float(normals(np.arange(10_000), np.zeros(10_000), "a key").std()), 1)
     1.0
     """
+    from scipy.special import ndtri
+
     return np.asarray(ndtri(uniforms(first, second, *key)), dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
 from malocate.problem.arrays import Floats
 
@@ -45,5 +44,7 @@ def mean_answers(latent: Floats, noise: Floats, scale: Scale) -> Floats:
 
 def _chance_of_above(distance: Floats, noise: Floats) -> Floats:
     """Give the chance that `distance` plus noise is at least 0."""
+    from scipy.special import ndtr
+
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(noise > 0, ndtr(distance / noise), distance >= 0)

@@ -12,6 +12,7 @@ from malocate.problem import Segment
 from malocate.problem.settings import check_positive
 from malocate.strategies.base import Allocation, Standing
 from malocate.strategies.choosing import check_parallel, checked_power, choose, power
+from malocate.theory import complexity
 
 Ranks = Mapping[str, int] | Sequence[int]
 
@@ -135,8 +136,6 @@ def _by_name(segments: list[Segment], ranks: Ranks) -> dict[str, int]:
 
 
 def _complexity(segment: Segment, rank: int) -> float:
-    from malocate.theory import complexity  # which needs scipy, and strategies else do not
-
     try:
         whole = complexity(segment.shape, rank)
     except MalocateError as problem:

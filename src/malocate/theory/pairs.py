@@ -6,8 +6,6 @@ import math
 import warnings
 from typing import NamedTuple
 
-from scipy.special import bdtrc
-
 from malocate.problem.settings import check_count
 from malocate.theory.conditions import TheoryWarning
 
@@ -28,6 +26,8 @@ def expected_pairs(draws: int, entries: int) -> float:
     >>> round(expected_pairs(1062, 200 * 200), 1), round(1062**2 / (2 * 200 * 200), 1)
     (13.8, 14.1)
     """
+    from scipy.special import bdtrc
+
     check_count("draws", draws, least=0)
     check_count("entries", entries)
     return entries * float(bdtrc(1, draws, 1 / entries)) if draws >= 2 else 0.0

@@ -12,7 +12,6 @@ from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
-from numba import get_num_threads
 from threadpoolctl import ThreadpoolController
 
 WORTH_A_THREAD = 4_000_000
@@ -25,6 +24,8 @@ RUNS_A_THREAD = 6
 
 @cache
 def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  (its BLAS is a library of its own, found only when loaded)
+
     return ThreadpoolController()
 
 
@@ -67,6 +68,12 @@ def pinned() -> Iterator[None]:
         pin.let_go()
 
 
+def _threads() -> int:
+    from numba import get_num_threads
+
+    return int(get_num_threads())
+
+
 @cache
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     """Keep one pool per process: a forked child inherits the object but not its threads."""
@@ -80,7 +87,8 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     the result does not depend on the number of threads. `cost` is multiply-adds per cell.
     """
     lines, cells = len(indptr) - 1, int(indptr[-1])
-    if cells * cost < WORTH_A_THREAD or (threads := get_num_threads()) == 1:
+    threads = 1 if cells * cost < WORTH_A_THREAD else _threads()
+    if threads == 1:
         work(0, lines)
         return
     shares = np.linspace(0, cells, RUNS_A_THREAD * threads + 1)
