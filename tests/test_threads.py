@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -16,7 +18,7 @@ from malocate.estimators.engine import threads
 def two_threads(monkeypatch):
     """Hand out even small sweeps, to two threads, whatever the machine has."""
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 0)
-    monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(threads, "_threads", lambda: 2)
 
 
 SOFT = SoftImpute(0.5)
@@ -30,7 +32,7 @@ def fitted_matrix(estimator=SOFT):
 @pytest.mark.parametrize("estimator", [SOFT, SoftImpute(5.0), LowRankLeastSquares()])
 def test_two_threads_give_the_same_bits_as_one(estimator, monkeypatch, two_threads):
     several = fitted_matrix(estimator)
-    monkeypatch.setattr(threads, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(threads, "_threads", lambda: 1)
     assert np.array_equal(several, fitted_matrix(estimator))
 
 
@@ -62,5 +64,21 @@ def test_a_forked_child_can_fit_after_its_parent_did(two_threads):
     assert np.array_equal(here, there)
 
 
-def test_the_number_of_threads_is_numbas():
-    assert threads.get_num_threads is numba.get_num_threads
+def test_the_number_of_threads_is_numbas(monkeypatch):
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 7)
+    assert threads._threads() == 7
+
+
+def test_a_library_that_loads_later_is_pinned_as_well(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setenv("MKL_NUM_THREADS", "2")
+    code = """
+from malocate.estimators.engine.threads import pinned
+with pinned():
+    import scipy.linalg
+    from threadpoolctl import threadpool_info
+    print(*[each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"])
+"""
+    command = [sys.executable, "-c", code]
+    pinned = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert set(pinned) == {"1"}
