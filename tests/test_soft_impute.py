@@ -198,6 +198,12 @@ def test_norm_bounds_are_above_the_norm_and_close():
     lower = spectrum.largest_singular_value(matrix)
     assert lower == pytest.approx(truth, rel=1e-8)
     assert truth <= spectrum.norm_bound(matrix, lower, 1.01 * lower, none) <= 1.02 * truth
+    low = 0.5 * truth  # a guess at which it fails is not followed by others, but on request
+    assert spectrum.norm_bound(matrix, low, 0.9 * truth, none) == pytest.approx(
+        np.linalg.norm(visits * means)
+    )
+    assert truth <= spectrum.norm_bound(matrix, low, 0.6 * truth, none, anyhow=True) <= 2.5 * truth
+    assert truth <= spectrum.norm_bound(matrix, 0.0, 0.0, none, anyhow=True) <= 4 * truth
     assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, none) <= 1.3 * truth
     assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
 

@@ -228,4 +228,6 @@ def spectral_bound(matrix: sparse.csr_matrix, bases: tuple[Floats, Floats], slac
         return math.sqrt(max(0.0, largest)) * (1 + 1e-12)
     even = float(np.linalg.norm(matrix.data)) / math.sqrt(min(matrix.shape))
     lower = max(norm_within(matrix, bases), even)
-    return norm_bound(matrix, lower, lower * (1 + slack), bases) if lower > 0 else 0.0
+    if lower <= 0:
+        return 0.0
+    return norm_bound(matrix, lower, lower * (1 + slack), bases, anyhow=True)

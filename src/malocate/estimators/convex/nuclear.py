@@ -167,7 +167,8 @@ class _Solver:
             self._drop_empty()
             self._look(FEW_DIRECTIONS, self.rounds)
             lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
-            upper = norm_bound(self.residual, lower, lower * (1 + self.tol), self.bases)
+            enough = lower * (1 + self.tol)
+            upper = norm_bound(self.residual, lower, enough, self.bases, anyhow=True)
             self.bound = max(self.bound, self._dual_at(upper))
 
     def _adopt(self, left: Floats, right: Floats) -> None:

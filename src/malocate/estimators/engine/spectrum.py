@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ CHOLESKY_SIDE = 3000
 
 DENSE_SHARE = 0.1
 """Share of filled cells from which a residual is multiplied as a dense matrix."""
+
+GRAM_SHARE = 0.04
+"""Share of filled cells from which a residual is multiplied with itself as a dense matrix."""
 
 AT_ONCE = 30_000_000
 """Cells of a longer matrix that are made dense at a time, for a product that needs them all."""
@@ -123,40 +128,53 @@ def norm_within(matrix: Sparse, bases: tuple[Floats, Floats]) -> float:
     return max(_thin_norm(along_right), _thin_norm(along_left))
 
 
-def norm_bound(matrix: Sparse, lower: float, enough: float, bases: tuple[Floats, Floats]) -> float:
+def norm_bound(
+    matrix: Sparse,
+    lower: float,
+    enough: float,
+    bases: tuple[Floats, Floats],
+    *,
+    anyhow: bool = False,
+) -> float:
     """Give an upper bound of the spectral norm; work stops once it is at most `enough`.
 
     `lower` is a lower bound that is expected to be nearly tight. Short sides are settled by
     Cholesky factorisations; for long ones the matrix is cut by the bases into three thin blocks,
     whose norms are exact, and a remainder that Lanczos bounds, wrong with a chance of at most
-    `FAILURE`.
+    `FAILURE`. Where the norm is above `enough` the bound is rough, or good `anyhow`.
     """
     matrix = matrix.tocsr()
     most = float(np.linalg.norm(matrix.data))
     if min(matrix.shape) <= CHOLESKY_SIDE:
-        bound = _bound_by_cholesky(matrix, lower, enough)
+        guesses = _rising(max(lower, 1e-8 * most), enough) if anyhow else (enough,)
+        bound = _bound_by_cholesky(matrix, guesses)
     else:
         bound = _bound_by_blocks(matrix, enough, bases)
     return max(lower, min(bound, most))
 
 
-def _bound_by_cholesky(matrix: sparse.csr_matrix, lower: float, enough: float) -> float:
-    """Raise the guess until guess²·I − R Rᵀ is positive definite."""
+def _bound_by_cholesky(matrix: sparse.csr_matrix, guesses: Iterable[float]) -> float:
+    """Give the first of the rising guesses at which guess²·I − R Rᵀ is positive definite."""
     gram = _gram(matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T.tocsr())
     ceiling = math.sqrt(float(np.trace(gram)))
-    lower = max(lower, 1e-8 * ceiling)
-    excess = max(enough / lower - 1, 1e-9) / 4 if lower > 0.0 else 1.0
-    while (guess := lower * (1 + excess)) < ceiling:
+    for guess in takewhile(lambda guess: guess < ceiling, guesses):
         if _positive_definite(guess * guess * (1 - 1e-10), gram):
             return guess
-        excess *= 4
     return ceiling
+
+
+def _rising(lower: float, enough: float) -> Iterator[float]:
+    """Give guesses from just above the lower bound on, ever farther away from it."""
+    excess = max(enough / lower - 1, 1e-9) / 4 if lower > 0.0 else 1.0
+    while True:
+        yield lower * (1 + excess)
+        excess *= 4
 
 
 def _gram(short: sparse.csr_matrix) -> Floats:
     """Give R Rᵀ; a dense product beats a sparse one unless few cells are filled."""
     lines, columns = short.shape
-    if short.nnz < DENSE_SHARE * lines * columns:
+    if short.nnz < GRAM_SHARE * lines * columns:
         return np.asarray((short @ short.T).todense())
     if lines * columns <= AT_ONCE:
         dense = short.toarray()
