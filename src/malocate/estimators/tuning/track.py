@@ -95,7 +95,7 @@ class Track:
             later = self._judged_around(self._later(place), folds)
             if self.panel.prefers(search.best(later), search.best(errors)):
                 errors = later
-        self.walk.resume(start, self._beside(search.best(errors)))
+        self.walk.resume(start, search.best(errors))
         return errors
 
     def refitted(self, place: Place) -> Factors:
