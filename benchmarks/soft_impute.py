@@ -13,11 +13,10 @@ below it. Ours is told λ only. cmfrec is told the rank and the iterations that 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import tables
 from contest import Contest, Rows, optimum, say, team
@@ -108,7 +107,7 @@ def memory(folder: Path, quick: bool) -> None:
 
 
 def threads(folder: Path, quick: bool) -> None:
-    """Wall-clock time to the goal: one thread, then two.
+    """Wall-clock time to the goal: one thread, then two, as many sweeps as one thread needs.
 
     Beside it stands what the machine makes of its second core: two processes that do the run of
     one thread at the same time, and nothing in common.
@@ -119,11 +118,13 @@ def threads(folder: Path, quick: bool) -> None:
         for setup, goal, steps in races:
             path = setup.problem(seed=21)
             target = optimum(ours, path, goal / 10, steps).objective * (1 + goal)
-            run = {"job": "trajectory", "problem": str(path), "target": target, "tol": goal}
+            run = {"problem": str(path), "tol": goal}
+            sweeps = len(ours.ask(job="trajectory", target=target, **run)["trajectory"])
+            run |= {"job": "replayed", "sweeps": sweeps}
             for repetition in range(1, 2 if quick else 4):
-                one, two = (_last(ours.ask(**run, threads=count)) for count in (1, 2))
+                one, two = (ours.ask(**run, threads=count)["wall"] for count in (1, 2))
                 both = [asking.submit(each.ask, **run, threads=1) for each in (ours, other)]
-                ceiling = 2 * one / max(_last(each.result()) for each in both)
+                ceiling = 2 * one / max(each.result()["wall"] for each in both)
                 say(
                     f"{setup.name}: one thread {one:.2f} s, two {two:.2f} s, {one / two:.2f}×; "
                     f"two processes do {ceiling:.2f}× the work of one"
@@ -133,11 +134,6 @@ def threads(folder: Path, quick: bool) -> None:
                 rows.append(row | found)
             path.unlink()
     keep(folder / "soft_impute_threads.csv", rows)
-
-
-def _last(told: Mapping[str, Any]) -> float:
-    """Give the wall-clock seconds at which a run was done."""
-    return float(told["trajectory"][-1][1])
 
 
 def warm(folder: Path, quick: bool) -> None:
