@@ -1,6 +1,6 @@
 """What the paper's experiments leave unsaid, and how much each of it decides.
 
-python benchmarks/silences.py [--runs 15] [--experiment 2]
+python benchmarks/silences.py [--runs 6] [--experiment 2]
 
 The experiments with the recipe `paper`, one unsaid default changed at a time. Written to
 benchmarks/results/silences.csv: the maximum loss of MALocate(∞) over the oracle's, uniform's and
@@ -107,7 +107,7 @@ def main() -> None:
     import pandas
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=6)
     parser.add_argument("--experiment", type=int, choices=(1, 2), action="append")
     chosen = parser.parse_args()
     path, numbers = tables.RESULTS / "silences.csv", chosen.experiment or [1, 2]

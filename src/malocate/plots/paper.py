@@ -35,7 +35,7 @@ LOSSES = {
 
 RECIPES = {
     "paper": "the paper's recipe",
-    "conservative": "the same with a wide bound",
+    "conservative": "with a wider bound",
     "best": "malocate's defaults",
 }
 FLOOR = ("floor: ranks known", PURPLE, (0, (5, 1, 1, 1)))
