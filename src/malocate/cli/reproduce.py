@@ -48,9 +48,12 @@ def reproduce(
     jobs: Jobs = None,
     dask: Dask = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides the problem and the answers.")] = 0,
-    recipe: Annotated[Recipes, typer.Option(help="How matrices are completed and judged.")] = (
-        Recipes.both
-    ),
+    recipe: Annotated[
+        Recipes,
+        typer.Option(
+            metavar="RECIPE", help="paper, conservative, best, both (paper, best) or all."
+        ),
+    ] = Recipes.both,
     noise: Annotated[
         float,
         typer.Option(min=0, help="Standard deviation of an answer; 0.316 reads 0.1 as variance."),
@@ -62,9 +65,9 @@ def reproduce(
     """Run an experiment of the paper: its figure, its rows, and its four claims with verdicts.
 
     Recipe `paper` is what the paper's experiments say, and our reading where they are silent;
-    `conservative` is the same with a wider bound, R̂ + 16 instead of 2 standard errors; `best` is
-    malocate's defaults in the same sub-samples; `both` are the first and the last. Finished runs
-    are kept in the folder's `parts`: a reproduction that was killed goes on from there.
+    `conservative` is the same with a bound of 16 instead of 2 standard errors; `best` is malocate's
+    defaults in the same sub-samples. Finished runs are kept in the folder's `parts`: a
+    reproduction that was killed goes on from there.
     """
     from malocate.experiments.paper import RECIPES
     from malocate.experiments.paper import experiment as the_experiment
