@@ -50,9 +50,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Decides the problem and the answers.")] = 0,
     recipe: Annotated[
         Recipes,
-        typer.Option(
-            metavar="RECIPE", help="paper, conservative, best, both (paper, best) or all."
-        ),
+        typer.Option(metavar="RECIPE", help="paper, conservative, best, both (paper, best), all."),
     ] = Recipes.both,
     noise: Annotated[
         float,
