@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -238,10 +239,12 @@ class TestLocal:
             SoftImpute(penalty=2.0).fit(seen),
             LowRankLeastSquares(rank=2).fit(seen),
             LowRankLeastSquares(rank=0).fit(seen),
+            replace(SoftImpute(penalty=2.0).fit(seen), memory={"answers": None}),
         ],
     )
-    def test_a_start_that_does_not_fit_means_a_full_search(self, start):
-        local = LowRankLeastSquares(tune="local").fit(self.seen, start=start)
+    @pytest.mark.parametrize("tune", ["local", "auto"])
+    def test_a_start_that_does_not_fit_means_a_full_search(self, start, tune):
+        local = LowRankLeastSquares(tune=tune).fit(self.seen, start=start)
         np.testing.assert_array_equal(local.dense(), LowRankLeastSquares().fit(self.seen).dense())
 
     def test_a_full_search_ignores_its_start(self):

@@ -187,6 +187,15 @@ def test_bad_tolerances_and_steps_are_refused():
         SoftImpute(max_steps=0)
 
 
+@pytest.mark.parametrize("unit", [1e90, 1e-90])
+def test_large_and_small_answers_take_as_many_steps(unit):
+    answers = Synthetic.low_rank(shape=(60, 50), rank=3, noise=0.1, rng=0).observe(1500, rng=1)
+    scaled = Observations(answers.rows, answers.cols, answers.values * unit, shape=answers.shape)
+    done = SoftImpute(penalty=3 * unit, tol=1e-6).fit(scaled)
+    assert done.gap <= 1e-6
+    assert done.memory["steps"] == SoftImpute(penalty=3, tol=1e-6).fit(answers).memory["steps"]
+
+
 def test_norm_bounds_are_above_the_norm_and_close():
     rng = np.random.default_rng(0)
     answers = Synthetic.low_rank(shape=(90, 70), rank=3, rng=0).observe(1500, rng=1)

@@ -13,6 +13,7 @@ of that look, which never saw the fold, and only the neighbouring ridges are tri
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -77,7 +78,8 @@ class LowRankLeastSquares:
         fitting = self._fitting()
         if len(observations) == 0:
             return empty_completion(observations, fitting.nothing(observations.shape))
-        return fitting.completed(observations, start if self._near(start, observations) else None)
+        growth = {"full": 0.0, "local": math.inf, "auto": FAR}[self.tune]
+        return fitting.completed(observations, start, growth)
 
     def _fitting(self) -> Fitting:
         from malocate.estimators.tuning.fitting import Fitting  # its kernels load at the first fit
@@ -87,9 +89,3 @@ class LowRankLeastSquares:
             None if self.ridge == "auto" else float(self.ridge),
             None if self.centre == "auto" else self.centre,
         )
-
-    def _near(self, start: Completion | None, observations: Observations) -> bool:
-        """Tell whether a search may stay in the neighbourhood of `start`."""
-        if start is None or self.tune != "auto":
-            return self.tune == "local"
-        return len(observations) < FAR * int(start.memory.get("answers", 0))

@@ -299,8 +299,9 @@ class _Solver:
     def _scale_for(self, dual: float) -> float:
         """Give the smallest scale of the residual that reaches this dual objective."""
         fit, square = self._moments()
-        short = max(0.0, fit * fit - 2 * square * dual)
-        return max((fit - math.sqrt(short)) / square, 1e-300)
+        highest = fit / square  # the scale at which the dual objective is largest
+        short = max(0.0, 1 - 2 * (dual / fit) / highest)
+        return max(highest * (1 - math.sqrt(short)), 1e-300)
 
     def _moments(self) -> tuple[float, float]:
         return float(self.pulls @ self.cells.targets), self.loss

@@ -141,7 +141,8 @@ def norm_bound(
     `lower` is a lower bound that is expected to be nearly tight. Short sides are settled by
     Cholesky factorisations; for long ones the matrix is cut by the bases into three thin blocks,
     whose norms are exact, and a remainder that Lanczos bounds, wrong with a chance of at most
-    `FAILURE`. Where the norm is above `enough` the bound is rough, or good `anyhow`.
+    `FAILURE`. Where a short side's norm is above `enough`, the bound is the Frobenius norm, or with
+    `anyhow` the first of ever larger guesses that holds.
     """
     matrix = matrix.tocsr()
     most = float(np.linalg.norm(matrix.data))

@@ -38,11 +38,13 @@ class Fitting:
     ridge: float | None
     centre: CentreKind | None
 
-    def completed(self, observations: Observations, start: Completion | None) -> Completion:
-        """Complete the matrix; a `start` that is not None is gone on from, if it can be."""
+    def completed(
+        self, observations: Observations, start: Completion | None, growth: float
+    ) -> Completion:
+        """Complete the matrix, going on from a `start` if answers have grown by less than that."""
         split = Split.of(observations.entries, observations.scale)
         with pinned():
-            if start is not None and self._knows(start, split):
+            if start is not None and self._near(start, split, growth):
                 track, errors = self._retuned(split, start)
             else:
                 track, errors = self._searched(split)
@@ -92,11 +94,11 @@ class Fitting:
         place = Place(memory["end"], memory["departure"])
         return track, track.retuned(start.factors, folds[: len(track.panel.folds)], place)
 
-    def _knows(self, start: Completion, split: Split) -> bool:
-        """Tell whether `start` is a fit with these settings and this split, with components."""
+    def _near(self, start: Completion, split: Split, growth: float) -> bool:
+        """Tell whether `start` is a fit of this kind with components, to not much fewer answers."""
         memory = start.memory
         same = memory.get("settings") == self._settings and memory.get("share") == split.share
-        return same and start.rank > 0
+        return same and start.rank > 0 and split.entries.n_answers < growth * memory["answers"]
 
     @property
     def _settings(self) -> str:
