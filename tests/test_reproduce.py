@@ -88,6 +88,19 @@ def test_a_wider_bound_changes_malocate_alone():
         assert rows[rows["strategy"] == "oracle"]["capped"].any()
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_committed_rows_of_both_bounds_are_of_the_same_answers(number):
+    """Uniform and the oracle go by no bound: their rows are the same, or other code made them."""
+    rows = pd.read_csv(Path(__file__).parents[1] / "figures" / f"experiment-{number}.csv")
+    unbounded = rows[rows["strategy"].isin(["uniform", "oracle"])]
+    paper, wide = (
+        unbounded[unbounded["recipe"] == recipe].drop(columns="recipe").reset_index(drop=True)
+        for recipe in ("paper", "conservative")
+    )
+    assert len(paper) > 1000
+    pd.testing.assert_frame_equal(paper, wide)
+
+
 def test_sharing_fits_changes_nothing(rows):
     from malocate import simulate
 

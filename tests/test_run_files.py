@@ -198,9 +198,11 @@ def test_a_broken_file_is_named(folder, name, text):
         Run.load(folder)
 
 
-def test_rounds_that_are_not_numbers_are_refused(folder):
+@pytest.mark.parametrize(("number", "word"), [("\n1,", "\none,"), (",264.0,", ",many,")])
+def test_rounds_that_are_not_numbers_are_refused(folder, number, word):
     text = (folder / "rounds.csv").read_text(encoding="utf-8")
-    (folder / "rounds.csv").write_text(text.replace("1,", "one,"), encoding="utf-8")
+    assert number in text
+    (folder / "rounds.csv").write_text(text.replace(number, word), encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"rounds.csv is not as `Run.save` writes it"):
         Run.load(folder)
 

@@ -196,7 +196,7 @@ def _read_rounds(path: Path) -> Iterator[Record]:
     lacking = {"round", "spent", "segment", "why", *_CHANGE} - set(reader.fieldnames or ())
     if lacking:
         raise InvalidInput(f"there is no column {', '.join(sorted(lacking))}; it is not whole.")
-    for _, group in groupby(lines, key=lambda line: line["round"]):
+    for _, group in groupby(lines, key=lambda line: int(line["round"])):
         own = list(group)
         losses = {n[len(_LOSS) :]: float(v) for n, v in own[0].items() if n.startswith(_LOSS)}
         changes = tuple(_change(line) for line in own)
