@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from threading import Lock
 
@@ -24,8 +25,7 @@ RUNS_A_THREAD = 6
 
 @cache
 def _controller() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  (its BLAS is a library of its own, found only when loaded)
-
+    import_module("scipy.linalg")  # its BLAS is a library of its own, found only when loaded
     return ThreadpoolController()
 
 
