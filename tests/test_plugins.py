@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import malocate
-from malocate import InvalidInput, InvalidType, MissingDependency, Observations
+from malocate import InvalidInput, InvalidType, MissingDependency, Observations, plugins
 from malocate.estimators.plugins import estimator_names, find_estimator
 
 OURS = [
@@ -59,6 +59,21 @@ def test_a_plug_in_is_found_and_fits(install):
     assert "Zero" in estimator_names()
     done = find_estimator("Zero")().fit(Observations([0], [1], [4.0], shape=(2, 3)))
     assert done.shape == (2, 3)
+
+
+def test_what_is_installed_between_two_looks_is_found(install, tmp_path):
+    install("zeros", {"Zero": "zeros:Zero"})
+    assert find_estimator("Zero")
+    with (tmp_path / "zeros" / "zeros-1.5.dist-info" / "entry_points.txt").open("a") as file:
+        file.write("Late = zeros:Zero\n")
+    assert find_estimator("Late") is find_estimator("Zero")
+    assert "Late" in estimator_names()
+
+
+def test_known_names_are_found_without_another_look(monkeypatch):
+    find_estimator("SoftImpute")
+    monkeypatch.setattr(plugins, "entry_points", None)
+    assert find_estimator("SoftImpute") is malocate.SoftImpute
 
 
 def test_listing_names_imports_no_plug_in(install):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -26,7 +28,7 @@ class Registry:
 
     def names(self) -> tuple[str, ...]:
         """Give the names of all installed ones; none of them is imported."""
-        return tuple(sorted({point.name for point in entry_points(group=self.group)}))
+        return tuple(sorted(self._points(anew=True)))
 
     def find(self, name: str) -> Callable[..., Any]:
         """Give the class of that name."""
@@ -40,8 +42,8 @@ class Registry:
         return found  # type: ignore[no-any-return]
 
     def _entry_point(self, name: str) -> EntryPoint:
-        points = {point.value: point for point in entry_points(group=self.group, name=name)}
-        if not points:
+        points = self._points().get(name) or self._points(anew=True).get(name)
+        if points is None:
             known = self.names()
             near = get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -54,6 +56,12 @@ class Registry:
             )
         return next(iter(points.values()))
 
+    def _points(self, anew: bool = False) -> dict[str, dict[str, EntryPoint]]:
+        """Give the entry points by name and value; `anew` sees what was installed meanwhile."""
+        if anew:
+            _registered.cache_clear()
+        return _registered(self.group, tuple(sys.path))
+
     def _loaded(self, point: EntryPoint) -> Any:
         try:
             return point.load()
@@ -62,6 +70,15 @@ class Registry:
                 f"The {self.kind} {point.name!r} ({_origin(point)}) cannot be imported: "
                 f"{type(error).__name__}: {error}."
             ) from error
+
+
+@lru_cache(maxsize=16)
+def _registered(group: str, _path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
+    """Ask every package on the path, which takes longer than all else about a design."""
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for point in entry_points(group=group):
+        found.setdefault(point.name, {})[point.value] = point
+    return found
 
 
 def _origin(point: EntryPoint) -> str:
