@@ -4,7 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-WORKERS ?= 2
+WORKERS ?= 3 # one more than two cores: some tests wait for a server or a browser
+unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes, which would all compile anew
 
 .DEFAULT_GOAL := help
 .PHONY: help demo browser test test-slow lint format bench coverage docs clean

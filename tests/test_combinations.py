@@ -29,7 +29,7 @@ from malocate.confidence.schemes import Halves, OnceVsMulti
 
 SOURCES = {
     "tiny": Synthetic.low_rank((5, 5), rank=1, rng=0),
-    "tall": Synthetic.low_rank((500, 80), rank=2, rng=1),
+    "tall": Synthetic.low_rank((120, 12), rank=2, rng=1),
     "wide": Synthetic.low_rank((8, 40), rank=2, noise=1.0, rng=2),
     "noise": Synthetic.constant((12, 12), 0.0, noise=1.0, rng=3),
     "constant": Synthetic.constant((10, 14), 3.0, noise=0.0, rng=4),
@@ -74,7 +74,7 @@ def test_every_combination_runs_to_the_end_of_its_budget(case, p):
     scheme, estimate, bound = VALIDATIONS[validation]
     design = Design(
         SEGMENTS,
-        budget=_first(SCHEDULES[schedule]) + (12 if schedule == "every answer" else 1_100),
+        budget=_first(SCHEDULES[schedule]) + (12 if schedule == "every answer" else 600),
         loss=Loss(p),
         estimator=SoftImpute(penalty=1.0, tol=1e-2),
         strategy=STRATEGIES[strategy],

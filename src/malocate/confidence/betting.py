@@ -271,8 +271,13 @@ def _log_products(values: Any, constants: Any, slopes: Any) -> Any:
 @njit(cache=True, nogil=True)
 def _log_mean(logs: Any) -> Any:
     """The logarithm of the mean of numbers, from their logarithms."""
-    most = logs.max()
-    return most + math.log(np.exp(logs - most).mean())
+    most = logs[0]
+    for log in logs:
+        most = max(most, log)
+    total = 0.0
+    for log in logs:
+        total += math.exp(log - most)
+    return most + math.log(total / len(logs))
 
 
 @njit(cache=True, nogil=True)

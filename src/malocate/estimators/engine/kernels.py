@@ -4,6 +4,9 @@ A *line* is one row (or one column) of the matrix with its seen cells. Its ridge
 the other side's factor at those cells: they are gathered once into `block`, transposed, so that
 every inner loop runs along the cells. A line is filled up to whole cache lines with cells of
 weight zero, which leaves no odd end to the vectors.
+
+Arrays are copied number by number: an assignment of slices would bring a sentence for shapes that
+differ, and compile for four seconds.
 """
 
 from __future__ import annotations
@@ -68,7 +71,8 @@ def solve_lines(
     of_ranks = np.zeros((6, ranks * lanes(factor)), dtype=factor.dtype)
     x, gradient, direction = of_ranks[0:1], of_ranks[1:2], of_ranks[2:3]
     image, scaling, ridges = of_ranks[3:4], of_ranks[4:5], of_ranks[5:6]
-    ridges[0, :rank] = ridge
+    for k in range(rank):
+        ridges[0, k] = ridge[k]
     for i in range(first, last):
         begin = indptr[i]
         seen = indptr[i + 1] - begin
@@ -157,7 +161,8 @@ def pull_lines(
             fit[e - begin] = pull
         losses[i] = loss
         if len(pulls) > 0:
-            pulls[begin:end] = fit[: end - begin]
+            for e in range(begin, end):
+                pulls[e] = fit[e - begin]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)

@@ -33,6 +33,9 @@ AT_ONCE = 30_000_000
 SMALL = 250_000
 """Cells up to which a matrix may be made dense for a few products."""
 
+SHORT = 48
+"""Shorter sides up to which a whole spectrum is computed sooner than its leading part is found."""
+
 NEGLIGIBLE = 1e-12
 """Share of the largest singular value below which a direction is rounding, and made zero."""
 
@@ -74,12 +77,14 @@ def leading(
 ) -> Directions:
     """Find about the `count` leading singular triplets, outside the given orthonormal bases.
 
-    Block Krylov iteration from a fixed pseudo-random start, some columns of which `start`
-    replaces: right directions found before in a similar matrix. The values never exceed the
-    true ones; one round finds directions worth appending to factors, several find those that
-    stand out little from the rest.
+    Those of a short matrix are exact. Else they come of block Krylov iteration from a fixed
+    pseudo-random start, some columns of which `start` replaces: right directions found before in
+    a similar matrix. The values never exceed the true ones; one round finds directions worth
+    appending to factors, several find those that stand out little from the rest.
     """
     count = min(count, *matrix.shape)
+    if min(matrix.shape) <= SHORT and matrix.shape[0] * matrix.shape[1] <= SMALL:
+        return _leading_exactly(matrix.toarray(), count, without)
     form = _multipliable(matrix)
     right = np.random.default_rng(count).standard_normal((matrix.shape[1], count))
     if start is not None:
@@ -90,6 +95,17 @@ def leading(
         left = _krylov(form, left, rounds, without)
     u, values, v = _leading_triplets(_outside(form.T @ left, without, 1), count)
     return Directions(left @ v, values, u)
+
+
+def _leading_exactly(
+    matrix: Floats, count: int, without: tuple[Floats, Floats] | None
+) -> Directions:
+    rest = _outside(_outside(matrix, without, 0).T, without, 1)
+    if rest.shape[0] < rest.shape[1]:
+        left, values, right = _leading_triplets(rest.T, count)
+    else:
+        right, values, left = _leading_triplets(rest, count)
+    return Directions(left, values, right)
 
 
 def _krylov(form: Any, left: Floats, rounds: int, without: tuple[Floats, Floats] | None) -> Floats:
@@ -106,13 +122,20 @@ def _krylov(form: Any, left: Floats, rounds: int, without: tuple[Floats, Floats]
 
 def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]:
     """Give leading singular triplets of a thin matrix, by its Gram matrix; faster than an SVD."""
-    last = thin.shape[1] - 1
-    squares, v = linalg.eigh(
-        thin.T @ thin, subset_by_index=(last + 1 - count, last), check_finite=False
-    )
+    squares, v = _leading_eigenvectors(thin.T @ thin, count)
     values, v = np.sqrt(np.maximum(squares[::-1], 0.0)), v[:, ::-1]
     lengths = np.where(values > NEGLIGIBLE * values[0], values, math.inf)
     return thin @ (v / lengths), values, v
+
+
+def _leading_eigenvectors(gram: Floats, count: int) -> tuple[Floats, Floats]:
+    """Give the largest eigenvalues, rising, and their vectors; of a small matrix all are sooner."""
+    size = len(gram)
+    if size <= SHORT:
+        squares, v = np.linalg.eigh(gram)
+        return squares[size - count :], v[:, size - count :]
+    found = linalg.eigh(gram, subset_by_index=(size - count, size - 1), check_finite=False)
+    return found[0], found[1]
 
 
 def _multipliable(matrix: Sparse) -> Sparse | Floats:
