@@ -217,12 +217,18 @@ def test_norm_bounds_are_above_the_norm_and_close():
     assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
 
 
-def test_leading_directions_stay_outside_the_bases():
-    matrix = spectrum.sparse.csr_matrix(np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]))
-    basis = np.eye(6)[:, :1]
-    found = spectrum.leading(matrix, 2, without=(basis, basis), rounds=8)
+@pytest.mark.parametrize("short", [0, spectrum.SHORT], ids=["iterated", "exact"])
+@pytest.mark.parametrize("shape", [(6, 6), (9, 6), (6, 8)], ids=str)
+def test_leading_directions_stay_outside_the_bases(shape, short, monkeypatch):
+    monkeypatch.setattr(spectrum, "SHORT", short)
+    dense = np.zeros(shape)
+    np.fill_diagonal(dense, [5.0, 4.0, 3.0, 2.0, 1.0, 0.5])
+    bases = tuple(np.eye(side)[:, :1] for side in shape)
+    found = spectrum.leading(spectrum.sparse.csr_matrix(dense), 2, without=bases, rounds=8)
     np.testing.assert_allclose(found.values, [4.0, 3.0], rtol=1e-6)
-    assert np.abs(basis.T @ found.left).max() < 1e-12
+    np.testing.assert_allclose(found.left.T @ dense @ found.right, np.diag([4, 3]), atol=1e-5)
+    for basis, side in zip(bases, (found.left, found.right), strict=True):
+        assert np.abs(basis.T @ side).max() < 1e-12
 
 
 @pytest.mark.parametrize("long_side", [False, True])
@@ -231,6 +237,7 @@ def test_no_gap_is_claimed_below_the_truth(seed, long_side, monkeypatch):
     """Bad starts, few steps and few answers, on both ways of bounding the norm."""
     if long_side:
         monkeypatch.setattr(spectrum, "CHOLESKY_SIDE", 1)
+        monkeypatch.setattr(spectrum, "SHORT", 0)
     rng = np.random.default_rng(seed)
     shape = tuple(int(side) for side in rng.integers(2, 40, size=2))
     source = Synthetic.low_rank(shape=shape, rank=2, noise=0.5, rng=seed)
