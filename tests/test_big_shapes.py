@@ -97,4 +97,5 @@ def test_a_gram_matrix_is_the_same_by_blocks(monkeypatch, share):
     whole = spectrum._gram(matrix)
     monkeypatch.setattr(spectrum, "AT_ONCE", 50)
     np.testing.assert_allclose(spectrum._gram(matrix), whole, rtol=1e-12)
-    np.testing.assert_allclose(whole, (matrix @ matrix.T).toarray(), rtol=1e-12)
+    exact = (matrix @ matrix.T).toarray()
+    np.testing.assert_allclose(np.triu(whole), np.triu(exact), rtol=1e-12)

@@ -7,7 +7,8 @@ import pytest
 
 from malocate import LowRankLeastSquares, SoftImpute, Synthetic
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import Descent, balanced, fitted
+from malocate.estimators.engine.factored import Descent, balanced, fitted, pulled
+from malocate.estimators.engine.orthogonal import basis_of, nearly_basis_of, orthogonal
 from malocate.problem import Observations
 
 
@@ -63,7 +64,8 @@ def test_going_on_with_fewer_columns_keeps_the_fit(cells):
     assert 0 < np.count_nonzero(kept) < 8
     root, before = np.sqrt(values[kept]), descent.objective
     turns = descent.right.T @ v[:, kept] / root, descent.left.T @ u[:, kept] / root
-    descent.go_on_from(u[:, kept] * root, v[:, kept] * root, turns)
+    left, right = u[:, kept] * root, v[:, kept] * root
+    descent.go_on_from(left, right, turns, pulled(cells, left, right)[1])
     assert descent.left.shape == (40, np.count_nonzero(kept))
     assert descent.objective == pytest.approx(before, rel=1e-6)
     descent.run(20, 0.0)
@@ -91,3 +93,23 @@ def test_balanced_factors_are_the_singular_value_decomposition(shape):
     np.testing.assert_allclose(u * values @ v.T, left @ right.T, atol=1e-12)
     np.testing.assert_allclose(u.T @ u, np.eye(len(values)), atol=1e-12)
     np.testing.assert_allclose(v.T @ v, np.eye(len(values)), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["straight", "leaning", "nearly dependent", "dependent", "none"])
+def test_tall_vectors_are_made_orthonormal_however_they_lean(kind):
+    rng = np.random.default_rng(3)
+    common, own = rng.standard_normal((600, 1)), rng.standard_normal((600, 20))
+    vectors = {
+        "straight": own * 10.0 ** -np.arange(20),
+        "leaning": common + 0.1 * own,
+        "nearly dependent": common + 1e-7 * own,
+        "dependent": common * np.ones(20),
+        "none": own[:, :0],
+    }[kind]
+    columns, triangle = orthogonal(vectors)
+    assert columns.shape == vectors.shape
+    np.testing.assert_allclose(columns @ triangle, vectors, atol=1e-11)
+    for found in (columns, basis_of(vectors)):
+        np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-10)
+    near = nearly_basis_of(vectors)
+    np.testing.assert_allclose(columns @ (columns.T @ near), near, atol=1e-6)

@@ -217,6 +217,28 @@ def test_norm_bounds_are_above_the_norm_and_close():
     assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
 
 
+def test_what_a_basis_shares_with_directions_beside_it_raises_the_norm():
+    dense = np.zeros((30, 20))
+    np.fill_diagonal(dense[:3, :3], [1.0, 0.99, 0.1])
+    dense[1, 0] = 0.05  # from the first basis vector to the first direction beside
+    matrix, bases = spectrum.sparse.csr_matrix(dense), (np.eye(30)[:, :1], np.eye(20)[:, :1])
+    beside = spectrum.leading(matrix, 2, without=bases)
+    within = spectrum.norm_within(matrix, bases)
+    truth = np.linalg.norm(dense, 2)
+    assert max(within, beside.largest) < truth - 0.01
+    assert spectrum.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (30, 1), (4, 4)])
+def test_directions_beside_a_basis_that_leaves_none_are_rounding(shape):
+    dense = np.random.default_rng(0).standard_normal(shape)
+    u, _, vt = np.linalg.svd(dense, full_matrices=False)
+    matrix, bases = spectrum.sparse.csr_matrix(dense), (u, vt.T)
+    beside = spectrum.leading(matrix, 2, without=bases)
+    truth = np.linalg.norm(dense, 2)
+    assert spectrum.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
+
+
 @pytest.mark.parametrize("short", [0, spectrum.SHORT], ids=["iterated", "exact"])
 @pytest.mark.parametrize("shape", [(6, 6), (9, 6), (6, 8)], ids=str)
 def test_leading_directions_stay_outside_the_bases(shape, short, monkeypatch):

@@ -47,6 +47,18 @@ def test_every_line_is_worked_on_once(two_threads):
     assert seen.tolist() == [1] * 6
 
 
+@pytest.mark.parametrize("count", [2, 3, 64])
+@pytest.mark.parametrize("cost", [0, 10**7, 10**12])
+def test_runs_become_shorter_and_leave_nothing_out(count, cost):
+    ends = threads._shares(1000, cost, count)
+    assert (ends[0], ends[-1]) == (0.0, pytest.approx(1000))
+    lengths = np.diff(ends)
+    assert (lengths > 0).all()
+    assert (np.diff(lengths) <= 1e-9).all()
+    assert lengths[0] < 1000 / count or len(lengths) == count  # something is left for the quicker
+    assert len(lengths) <= 10 * count
+
+
 def test_a_worker_error_reaches_the_caller(two_threads):
     def work(first, last):
         if last == 2:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import Descent, balanced, energy, pulled
-from malocate.estimators.engine.spectrum import leading, norm_bound, norm_within
+from malocate.estimators.engine.spectrum import leading, norm_beside, norm_bound
 from malocate.estimators.engine.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ FINAL_ROUNDS = 6
 MOST_ROUNDS = 24
 STANDSTILL = 1e-14
 STANDING_LOOKS = 20
-POLISH_STEPS = 3
+POLISH_STEPS = 2
 EMPTY = 1e-4
 """Columns whose singular value is below this share of the largest may be dropped."""
 
@@ -92,6 +92,7 @@ class _Solver:
         self.count = FIRST_DIRECTIONS
         self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
         self.found: Floats | None = None  # right directions that the last look left out
+        self.shown: Floats | None = None  # the left factor whose residual is in hand
 
     def begin(self, start: tuple[Floats, Floats] | None, max_steps: int) -> None:
         """Take the start's factors; none, and the first stage's penalty, if zero is better."""
@@ -166,7 +167,7 @@ class _Solver:
         if not self.certified:
             self._drop_empty()
             self._look(FEW_DIRECTIONS, self.rounds)
-            lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
+            lower = norm_beside(self.residual, self.bases, self.lacking)
             enough = lower * (1 + self.tol)
             upper = norm_bound(self.residual, lower, enough, self.bases, anyhow=True)
             self.bound = max(self.bound, self._dual_at(upper))
@@ -225,21 +226,22 @@ class _Solver:
         if len(values) == 0:
             return
         best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
-        lowest = self._objective_of(u, best, v)
+        residual, value = self._residual(), self._value_of(best)
         for _ in range(POLISH_STEPS):
-            pull = u.T @ (Table(self.cells, self.pulls) @ v)
-            step = 1 / self.curvature
+            lowest, step = value, 1 / self.curvature
+            pull = u.T @ (residual @ v)
             trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
-            value = self._objective_of(u, trial, v)
+            residual = self._residual_of(u @ trial.matrix, v)
+            value = self._value_of(trial)
             if value > lowest:
                 self.curvature *= 1.5
                 break
-            best, lowest = trial, value
+            best = trial
         kept = best.values > 0.0
         self.bases = u @ best.left[:, kept], v @ best.right[:, kept]
         to_left, to_right = self._turns((u, v), values)
         turns = to_left @ best.left[:, kept], to_right @ best.right[:, kept]
-        self._turn(self.bases, best.values[kept], turns)
+        self._turn(self.bases, best.values[kept], turns, known=value <= lowest)
 
     def _turns(self, bases: tuple[Floats, Floats], values: Floats) -> tuple[Floats, Floats]:
         """Give what turns the factors in hand into balanced ones with these bases."""
@@ -247,28 +249,42 @@ class _Solver:
         return self.right.T @ bases[1] / root, self.left.T @ bases[0] / root
 
     def _turn(
-        self, bases: tuple[Floats, Floats], values: Floats, turns: tuple[Floats, Floats]
+        self,
+        bases: tuple[Floats, Floats],
+        values: Floats,
+        turns: tuple[Floats, Floats],
+        *,
+        known: bool = False,
     ) -> None:
+        """Go over to balanced factors, whose residual is `known` if it is the one in hand."""
         root = np.sqrt(values)
-        self.descent.go_on_from(bases[0] * root, bases[1] * root, turns)
-        self.left, self.right = self.descent.left, self.descent.right
-
-    def _objective_of(self, u: Floats, core: _Core, v: Floats) -> float:
-        self.pulls, self.loss = pulled(self.cells, u @ core.matrix, v)
-        return 0.5 * self.loss + self.level * float(core.values.sum())
+        self.left, self.right = bases[0] * root, bases[1] * root
+        self.shown = self.left if known else None
+        self._residual()
+        self.descent.go_on_from(self.left, self.right, turns, self.loss)
 
     def _residual(self) -> Table:
-        self.pulls, self.loss = pulled(self.cells, self.left, self.right)
+        """Give what the factors in hand miss, which is computed once."""
+        if self.shown is not self.left:
+            self._residual_of(self.left, self.right)
+            self.shown = self.left
         return Table(self.cells, self.pulls)
+
+    def _residual_of(self, left: Floats, right: Floats) -> Table:
+        self.pulls, self.loss = pulled(self.cells, left, right)
+        return Table(self.cells, self.pulls)
+
+    def _value_of(self, core: _Core) -> float:
+        return 0.5 * self.loss + self.level * float(core.values.sum())
 
     def _let_go(self) -> None:
         """Free the last residual, which is as large as the data, once it has been looked at."""
+        self.shown = None
         for name in ("residual", "pulls"):
             self.__dict__.pop(name, None)
 
     def _look(self, count: int, rounds: int = 1) -> None:
         """See the residual: what is missed at each cell, and the directions lacking."""
-        self._let_go()
         self.residual = self._residual()
         self.lacking = leading(
             self.residual, count, without=self.bases, rounds=rounds, start=self.found
@@ -277,7 +293,7 @@ class _Solver:
 
     def _certify(self) -> None:
         """Raise the dual bound; the norm itself is computed only where it can decide."""
-        lower = max(norm_within(self.residual, self.bases), self.lacking.largest)
+        lower = norm_beside(self.residual, self.bases, self.lacking)
         least = (1 - 0.98 * self.tol) * self.objective
         if self.certified or self._dual_at(lower) < least:
             return

@@ -19,7 +19,7 @@ from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
 from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised
 from malocate.estimators.engine.orthogonal import orthogonal
-from malocate.estimators.engine.threads import spread
+from malocate.estimators.engine.threads import FETCH, spread
 from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
@@ -78,17 +78,18 @@ class Descent:
         self.ridge = np.append(self.ridge, np.full(left.shape[1], self.ridge[-1]))
         self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
-    def go_on_from(self, left: Floats, right: Floats, turns: tuple[Floats, Floats]) -> None:
-        """Go over to other factors; the momentum is turned along, ``momentum @ turn`` each.
+    def go_on_from(
+        self, left: Floats, right: Floats, turns: tuple[Floats, Floats], loss: float
+    ) -> None:
+        """Go over to other factors and their loss; the momentum is turned along, each by its turn.
 
         All columns must have the same ridge.
         """
         moves = (self.left - self._before[0]) @ turns[0], (self.right - self._before[1]) @ turns[1]
-        left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         self.left, self.right = left, right
         self._before = (left - moves[0], right - moves[1])
         self.ridge = np.full(left.shape[1], self.ridge[0])
-        self.objective = _objective(self.cells, left, right, self.ridge)
+        self.objective = float(penalised(np.array([loss]), self.ridge, left, right))
 
     def run(
         self, steps: int, tol: float, cg_steps: int = CG_STEPS, patience: int = PATIENCE
@@ -186,7 +187,7 @@ def product_at(
     def work(first: int, last: int) -> None:
         sampled_product(indptr, cols, left, right, first, last, values)
 
-    spread(work, indptr, left.shape[1])
+    spread(work, indptr, FETCH + left.shape[1])
     return values
 
 
@@ -216,7 +217,7 @@ def _losses(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> Floats:
             left, right, first, last, pulls, losses,
         )  # fmt: skip
 
-    spread(work, cells.indptr, left.shape[1] + 2)
+    spread(work, cells.indptr, FETCH + left.shape[1])
     return losses
 
 

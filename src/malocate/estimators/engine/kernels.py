@@ -212,3 +212,30 @@ def multiply_lines(
             a, p = values[e], dense[index[e]]
             for k in range(width):
                 line[k] += a * p[k]
+
+
+@njit(cache=True, nogil=True)
+def gram_lines(
+    indptr: Any,
+    index: Any,
+    values: Any,
+    turned_indptr: Any,
+    turned_index: Any,
+    turned_values: Any,
+    first: int,
+    last: int,
+    out: Any,
+) -> None:
+    """Add the products of lines first to last with all lines from themselves on to `out`.
+
+    out[i, l] += Σ_j R[i, j] R[l, j] for l ≥ i. The turned arrays hold the same matrix by column.
+    """
+    for i in range(first, last):
+        line = out[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            value, j = values[e], index[e]
+            for f in range(turned_indptr[j + 1] - 1, turned_indptr[j] - 1, -1):
+                other = turned_index[f]
+                if other < i:
+                    break
+                line[other] += value * turned_values[f]

@@ -12,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from malocate.estimators.engine.orthogonal import basis_of
+from malocate.estimators.engine.kernels import gram_lines
+from malocate.estimators.engine.orthogonal import basis_of, nearly_basis_of
 from malocate.estimators.engine.table import Table
+from malocate.estimators.engine.threads import FETCH, spread
+from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 Sparse = sparse.csr_matrix | Table
@@ -24,7 +27,7 @@ CHOLESKY_SIDE = 3000
 DENSE_SHARE = 0.1
 """Share of filled cells from which a residual is multiplied as a dense matrix."""
 
-GRAM_SHARE = 0.04
+GRAM_SHARE = 0.15
 """Share of filled cells from which a residual is multiplied with itself as a dense matrix."""
 
 AT_ONCE = 30_000_000
@@ -90,9 +93,7 @@ def leading(
     if start is not None:
         known = min(start.shape[1], count - count // 4)
         right[:, :known] = start[:, :known]
-    left = basis_of(_outside(form @ right, without, 0))
-    if rounds > 1:
-        left = _krylov(form, left, rounds, without)
+    left = basis_of(_krylov(form, right, rounds, without), overwrite=True)
     u, values, v = _leading_triplets(_outside(form.T @ left, without, 1), count)
     return Directions(left @ v, values, u)
 
@@ -108,16 +109,13 @@ def _leading_exactly(
     return Directions(left, values, right)
 
 
-def _krylov(form: Any, left: Floats, rounds: int, without: tuple[Floats, Floats] | None) -> Floats:
-    """Give an orthonormal basis of `left`, R Rᵀ `left` and so on: so many blocks."""
-    count = left.shape[1]
-    blocks = np.empty((len(left), rounds * count), order="F")
-    blocks[:, :count] = left
-    for done in range(1, rounds):
-        right = _outside(form.T @ left, without, 1)
-        left = basis_of(_outside(form @ right, without, 0))
-        blocks[:, done * count : (done + 1) * count] = left
-    return basis_of(blocks, overwrite=True)
+def _krylov(form: Any, right: Floats, rounds: int, without: tuple[Floats, Floats] | None) -> Floats:
+    """Give R `right`, R Rᵀ R `right` and so on outside the bases: so many blocks, side by side."""
+    blocks = [nearly_basis_of(_outside(form @ right, without, 0))]
+    while len(blocks) < rounds:
+        right = _outside(form.T @ blocks[-1], without, 1)
+        blocks.append(nearly_basis_of(_outside(form @ right, without, 0)))
+    return np.hstack(blocks)
 
 
 def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]:
@@ -149,6 +147,22 @@ def norm_within(matrix: Sparse, bases: tuple[Floats, Floats]) -> float:
     """Give a lower bound of the spectral norm: that of the part inside either basis."""
     along_right, along_left = matrix @ bases[1], matrix.T @ bases[0]
     return max(_thin_norm(along_right), _thin_norm(along_left))
+
+
+def norm_beside(matrix: Sparse, bases: tuple[Floats, Floats], beside: Directions) -> float:
+    """Give a lower bound of the spectral norm: that of the part inside either basis or beside it.
+
+    What the matrix takes from a basis to directions beside it may raise the norm above both their
+    own. Directions of little value may be rounding alone, and do not count.
+    """
+    along_right, along_left = matrix @ bases[1], matrix.T @ bases[0]
+    lower = max(_thin_norm(along_right), _thin_norm(along_left), beside.largest)
+    beside = beside.above(lower / 2)
+    if len(beside.values) == 0:
+        return lower
+    along_right = np.hstack([along_right, matrix @ beside.right])
+    along_left = np.hstack([along_left, matrix.T @ beside.left])
+    return max(lower, _thin_norm(along_right), _thin_norm(along_left))
 
 
 def norm_bound(
@@ -196,10 +210,10 @@ def _rising(lower: float, enough: float) -> Iterator[float]:
 
 
 def _gram(short: sparse.csr_matrix) -> Floats:
-    """Give R Rᵀ; a dense product beats a sparse one unless few cells are filled."""
+    """Give R Rᵀ from its diagonal on upwards; what is below may be zero."""
     lines, columns = short.shape
     if short.nnz < GRAM_SHARE * lines * columns:
-        return np.asarray((short @ short.T).todense())
+        return _sparse_gram(short)
     if lines * columns <= AT_ONCE:
         dense = short.toarray()
         return np.asarray(dense @ dense.T)
@@ -211,10 +225,32 @@ def _gram(short: sparse.csr_matrix) -> Floats:
     return gram
 
 
+def _sparse_gram(short: sparse.csr_matrix) -> Floats:
+    """Give R Rᵀ from its diagonal on upwards, over threads; faster than SciPy's sparse product."""
+    indptr, index, values = _arrays_of(short)
+    turned = _arrays_of(short.tocsc())
+    gram = np.zeros((short.shape[0],) * 2)
+
+    def work(first: int, last: int) -> None:
+        gram_lines(indptr, index, values, *turned, first, last, gram)
+
+    spread(work, indptr, FETCH * max(1, len(values) // short.shape[1]))
+    return gram
+
+
+def _arrays_of(
+    matrix: sparse.csr_matrix | sparse.csc_matrix,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Floats]:
+    """Give a sparse matrix's arrays as kernels take them."""
+    indptr, index = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    return read_only(indptr), read_only(index), read_only(matrix.data)
+
+
 def _positive_definite(level: float, gram: Floats) -> bool:
+    """Tell whether level · I less the matrix is, from its upper triangle."""
     shifted = -gram
     shifted.flat[:: len(gram) + 1] += level
-    _, failed = linalg.lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
+    _, failed = linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)
     return bool(failed == 0)
 
 

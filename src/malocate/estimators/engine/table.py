@@ -12,7 +12,7 @@ from scipy import sparse
 
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.kernels import multiply_lines
-from malocate.estimators.engine.threads import spread
+from malocate.estimators.engine.threads import FETCH, spread
 from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
@@ -92,5 +92,5 @@ def _product(
     def work(first: int, last: int) -> None:
         multiply_lines(indptr, index, values, dense, first, last, out)
 
-    spread(work, indptr, dense.shape[1])
+    spread(work, indptr, FETCH + dense.shape[1])
     return out

@@ -18,9 +18,14 @@ from threadpoolctl import ThreadpoolController
 WORTH_A_THREAD = 4_000_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
 
+FETCH = 16
+"""Multiply-adds that take as long as to fetch one cell's line of the other side's factor."""
 
-RUNS_A_THREAD = 6
-"""Runs of lines that a thread gets on average, so that a slower one gets fewer."""
+HANDED_OUT = 0.7
+"""Share of what is left that is cut into a run for each thread, so that a slower one gets fewer."""
+
+LAST_SHARE = 0.003
+"""Share of a sweep that is cut no further."""
 
 
 @cache
@@ -83,18 +88,17 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
 def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost: int) -> None:
     """Run `work(first, last)` over all lines, in as many threads as `numba.get_num_threads`.
 
-    Lines are cut into runs of about equal numbers of cells. Each line is worked on alone, so
-    the result does not depend on the number of threads. `cost` is multiply-adds per cell.
+    Lines are cut into long runs first and ever shorter ones then. Each line is worked on alone,
+    so the result does not depend on the number of threads. `cost` is multiply-adds per cell.
     """
     lines, cells = len(indptr) - 1, int(indptr[-1])
     threads = 1 if cells * cost < WORTH_A_THREAD else _threads()
     if threads == 1:
         work(0, lines)
         return
-    shares = np.linspace(0, cells, RUNS_A_THREAD * threads + 1)
-    cuts = np.searchsorted(indptr, shares)
+    cuts = np.searchsorted(indptr, _shares(cells, cells * cost, threads)).tolist()
     cuts[0], cuts[-1] = 0, lines
-    runs = iter([(int(a), int(b)) for a, b in pairwise(cuts) if a < b])
+    runs = iter([(a, b) for a, b in pairwise(cuts) if a < b])
 
     def take_turns() -> None:
         for first, last in runs:  # one iterator for all: who is done sooner takes more
@@ -105,3 +109,14 @@ def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost
     take_turns()
     for job in waiting:
         job.result()
+
+
+def _shares(cells: int, cost: int, threads: int) -> list[float]:
+    """Give the numbers of cells after which a run ends."""
+    shares, left = [0.0], 1.0
+    while left > 0.0:
+        few = left < LAST_SHARE or left * cost <= WORTH_A_THREAD
+        handed = left if few else HANDED_OUT * left
+        shares += [1 - left + handed * (turn + 1) / threads for turn in range(threads)]
+        left -= handed
+    return [share * cells for share in shares]
