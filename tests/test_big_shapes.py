@@ -92,10 +92,32 @@ def test_a_true_error_needs_no_dense_truth(monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
-def test_a_gram_matrix_is_the_same_by_blocks(monkeypatch, share):
-    matrix = sparse.random(7, 90, share, format="csr", rng=np.random.default_rng(0))
-    whole = spectrum._gram(matrix)
-    monkeypatch.setattr(spectrum, "AT_ONCE", 50)
-    np.testing.assert_allclose(spectrum._gram(matrix), whole, rtol=1e-12)
-    exact = (matrix @ matrix.T).toarray()
-    np.testing.assert_allclose(np.triu(whole), np.triu(exact), rtol=1e-12)
+@pytest.mark.parametrize("shape", [(7, 90), (90, 7)])
+@pytest.mark.parametrize("at_once", [50, 10_000])
+def test_rows_of_a_gram_matrix_are_products_of_the_shorter_lines(
+    monkeypatch, share, shape, at_once
+):
+    monkeypatch.setattr(spectrum, "AT_ONCE", at_once)
+    matrix = sparse.random(*shape, share, format="csr", rng=np.random.default_rng(0))
+    short = matrix.toarray() if shape[0] < shape[1] else matrix.toarray().T
+    exact, gram = short @ short.T, spectrum._gram_of(matrix)
+    for first, last in ((0, 7), (0, 3), (3, 7), (6, 7)):
+        found = gram(first, last)
+        assert found.shape == (last - first, 7 - first)
+        np.testing.assert_allclose(np.triu(found), np.triu(exact[first:last, first:]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 4, 11, 12, 512])
+def test_elimination_by_rows_tells_what_is_above_the_largest_eigenvalue(monkeypatch, at_a_time):
+    monkeypatch.setattr(spectrum, "AT_A_TIME", at_a_time)
+    matrix = sparse.random(12, 40, 0.2, format="csr", rng=np.random.default_rng(1))
+    largest = np.linalg.norm(matrix.toarray(), 2) ** 2
+    gram = spectrum._gram_of(matrix)
+    for level, above in (
+        (1.5, True),
+        (1 + 1e-9, True),
+        (1 - 1e-9, False),
+        (0.5, False),
+        (0, False),
+    ):
+        assert spectrum._is_above(level * largest, gram, 12) is above

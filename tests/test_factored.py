@@ -7,7 +7,7 @@ import pytest
 
 from malocate import LowRankLeastSquares, SoftImpute, Synthetic
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import Descent, balanced, fitted, pulled
+from malocate.estimators.engine.factored import Descent, balanced, fitted, pull_cells
 from malocate.estimators.engine.orthogonal import basis_of, nearly_basis_of, orthogonal
 from malocate.problem import Observations
 
@@ -65,7 +65,7 @@ def test_going_on_with_fewer_columns_keeps_the_fit(cells):
     root, before = np.sqrt(values[kept]), descent.objective
     turns = descent.right.T @ v[:, kept] / root, descent.left.T @ u[:, kept] / root
     left, right = u[:, kept] * root, v[:, kept] * root
-    descent.go_on_from(left, right, turns, pulled(cells, left, right)[1])
+    descent.go_on_from(left, right, turns, pull_cells(cells, left, right, np.empty(len(cells))))
     assert descent.left.shape == (40, np.count_nonzero(kept))
     assert descent.objective == pytest.approx(before, rel=1e-6)
     descent.run(20, 0.0)
@@ -95,7 +95,9 @@ def test_balanced_factors_are_the_singular_value_decomposition(shape):
     np.testing.assert_allclose(v.T @ v, np.eye(len(values)), atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["straight", "leaning", "nearly dependent", "dependent", "none"])
+@pytest.mark.parametrize(
+    "kind", ["straight", "leaning", "nearly dependent", "dependent", "zero", "none"]
+)
 def test_tall_vectors_are_made_orthonormal_however_they_lean(kind):
     rng = np.random.default_rng(3)
     common, own = rng.standard_normal((600, 1)), rng.standard_normal((600, 20))
@@ -104,6 +106,7 @@ def test_tall_vectors_are_made_orthonormal_however_they_lean(kind):
         "leaning": common + 0.1 * own,
         "nearly dependent": common + 1e-7 * own,
         "dependent": common * np.ones(20),
+        "zero": 0 * own,
         "none": own[:, :0],
     }[kind]
     columns, triangle = orthogonal(vectors)
@@ -112,4 +115,7 @@ def test_tall_vectors_are_made_orthonormal_however_they_lean(kind):
     for found in (columns, basis_of(vectors)):
         np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-10)
     near = nearly_basis_of(vectors)
+    if kind == "zero":
+        assert not triangle.any()
+        return
     np.testing.assert_allclose(columns @ (columns.T @ near), near, atol=1e-6)

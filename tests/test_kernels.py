@@ -8,7 +8,7 @@ import pytest
 from malocate import Observations, Synthetic
 from malocate.estimators.engine import lines
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import fitted, pulled, sweep
+from malocate.estimators.engine.factored import fitted, pull_cells, sweep
 from malocate.estimators.engine.momentum import extrapolate
 from malocate.estimators.engine.table import Table
 from malocate.estimators.engine.tiles import gather
@@ -57,7 +57,8 @@ def test_many_steps_solve_every_line_exactly(cells, precision):
 def test_pulls_and_loss_are_those_of_the_fit(cells, factors):
     fit = (factors[0] @ factors[1].T)[cells.rows, cells.cols]
     np.testing.assert_allclose(fitted(cells, *factors), fit, rtol=1e-10, atol=1e-12)
-    pulls, loss = pulled(cells, *factors)
+    pulls = np.empty(len(cells))
+    loss = pull_cells(cells, *factors, pulls)
     np.testing.assert_allclose(pulls, cells.weights * (cells.targets - fit), atol=1e-12)
     assert loss == pytest.approx(float(cells.weights @ (cells.targets - fit) ** 2))
 

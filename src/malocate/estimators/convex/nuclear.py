@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.factored import Descent, balanced, energy, pulled
+from malocate.estimators.engine.factored import Descent, balanced, energy, pull_cells
 from malocate.estimators.engine.spectrum import leading, norm_beside, norm_bound
 from malocate.estimators.engine.table import Table
+from malocate.estimators.engine.tall import across, along
 
 Floats = npt.NDArray[np.float64]
 Trace = Callable[[Floats, Floats], None]
@@ -34,9 +35,10 @@ STAGE_STEPS = 3
 CHECK_STEPS = 10
 START_STEPS = 5  # from a start, before the first look for what it lacks
 FIRST_DIRECTIONS = 16
-FEW_DIRECTIONS = 8
+FEW_DIRECTIONS, MANY_DIRECTIONS = 8, 16
 MOST_DIRECTIONS = 64
-FINAL_ROUNDS = 6
+FINAL_ROUNDS, LONG_ROUNDS = 6, 8
+LONG_SIDE = 1000  # of matrices whose singular values crowd: looks for what is lacking are longer
 MOST_ROUNDS = 24
 STANDSTILL = 1e-14
 STANDING_LOOKS = 20
@@ -88,9 +90,12 @@ class _Solver:
         self.steps = 0
         self.stalled = False
         self.standing, self.lowest = 0, math.inf
-        self.rounds = FINAL_ROUNDS
+        is_long = min(cells.shape) >= LONG_SIDE
+        self.rounds = LONG_ROUNDS if is_long else FINAL_ROUNDS
+        self.few = MANY_DIRECTIONS if is_long else FEW_DIRECTIONS
         self.count = FIRST_DIRECTIONS
         self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
+        self.pulls = np.empty(len(cells))  # one place for all residuals: fresh memory is slow
         self.found: Floats | None = None  # right directions that the last look left out
         self.shown: Floats | None = None  # the left factor whose residual is in hand
 
@@ -145,7 +150,7 @@ class _Solver:
             self._polish()
             if self.trace is not None:
                 self.trace(self.left, self.right)
-        self.count = min(2 * self.count, MOST_DIRECTIONS) if crowded else max(grown, FEW_DIRECTIONS)
+        self.count = min(2 * self.count, MOST_DIRECTIONS) if crowded else max(grown, self.few)
         if final:
             self._look(self.count, self.rounds)
         else:
@@ -166,7 +171,7 @@ class _Solver:
         """Give the gap that can be certified where the tolerance was not reached."""
         if not self.certified:
             self._drop_empty()
-            self._look(FEW_DIRECTIONS, self.rounds)
+            self._look(self.few, self.rounds)
             lower = norm_beside(self.residual, self.bases, self.lacking)
             enough = lower * (1 + self.tol)
             upper = norm_bound(self.residual, lower, enough, self.bases, anyhow=True)
@@ -229,16 +234,16 @@ class _Solver:
         residual, value = self._residual(), self._value_of(best)
         for _ in range(POLISH_STEPS):
             lowest, step = value, 1 / self.curvature
-            pull = u.T @ (residual @ v)
+            pull = across(u, residual @ v)
             trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
-            residual = self._residual_of(u @ trial.matrix, v)
+            residual = self._residual_of(along(u, trial.matrix), v)
             value = self._value_of(trial)
             if value > lowest:
                 self.curvature *= 1.5
                 break
             best = trial
         kept = best.values > 0.0
-        self.bases = u @ best.left[:, kept], v @ best.right[:, kept]
+        self.bases = along(u, best.left[:, kept]), along(v, best.right[:, kept])
         to_left, to_right = self._turns((u, v), values)
         turns = to_left @ best.left[:, kept], to_right @ best.right[:, kept]
         self._turn(self.bases, best.values[kept], turns, known=value <= lowest)
@@ -246,7 +251,7 @@ class _Solver:
     def _turns(self, bases: tuple[Floats, Floats], values: Floats) -> tuple[Floats, Floats]:
         """Give what turns the factors in hand into balanced ones with these bases."""
         root = np.sqrt(values)
-        return self.right.T @ bases[1] / root, self.left.T @ bases[0] / root
+        return across(self.right, bases[1]) / root, across(self.left, bases[0]) / root
 
     def _turn(
         self,
@@ -271,17 +276,16 @@ class _Solver:
         return Table(self.cells, self.pulls)
 
     def _residual_of(self, left: Floats, right: Floats) -> Table:
-        self.pulls, self.loss = pulled(self.cells, left, right)
+        self.loss = pull_cells(self.cells, left, right, self.pulls)
         return Table(self.cells, self.pulls)
 
     def _value_of(self, core: _Core) -> float:
         return 0.5 * self.loss + self.level * float(core.values.sum())
 
     def _let_go(self) -> None:
-        """Free the last residual, which is as large as the data, once it has been looked at."""
+        """Free what was made of the last residual, which is as large as the data."""
         self.shown = None
-        for name in ("residual", "pulls"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("residual", None)
 
     def _look(self, count: int, rounds: int = 1) -> None:
         """See the residual: what is missed at each cell, and the directions lacking."""
@@ -297,12 +301,14 @@ class _Solver:
         least = (1 - 0.98 * self.tol) * self.objective
         if self.certified or self._dual_at(lower) < least:
             return
+        if not self.descent.coarse:
+            self.cells.forget_single()  # room for what the bound takes
         enough = max(lower, self.penalty / self._scale_for(least))
         upper = norm_bound(self.residual, lower, enough, self.bases)
         self.bound = max(self.bound, self._dual_at(upper))
         if not self.certified:  # a direction is lacking that a quick look cannot see
             self.rounds = min(2 * self.rounds, MOST_ROUNDS)
-            self._look(FEW_DIRECTIONS, self.rounds)
+            self._look(self.few, self.rounds)
 
     def _dual_at(self, norm: float) -> float:
         """Give the dual objective of the scaled residual if its spectral norm is `norm`."""

@@ -92,6 +92,10 @@ class Cells:
         """The cells in both orders, with weights and targets in single or double precision."""
         return self._single if precision is np.float32 else self._double
 
+    def forget_single(self) -> None:
+        """Free the cells in single precision, until they are asked for again."""
+        self.__dict__.pop("_single", None)
+
     @cached_property
     def fits_single(self) -> bool:
         """Whether sums of squares stay far from the ends of single precision."""
@@ -139,8 +143,8 @@ class Cells:
     @cached_property
     def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
         """By column: where each begins, the rows, and where the cells sit by row; linear time."""
-        places: npt.NDArray[Any] = np.arange(len(self))
-        if len(self) < 2**31:
-            places = places.astype(np.int32)
+        kind = np.int32 if len(self) < 2**31 else np.int64
+        places: npt.NDArray[Any] = np.arange(len(self), dtype=kind)
         turned = sparse.csr_matrix((places, self.cols, self.indptr), shape=self.shape).tocsc()
-        return turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data
+        indptr, rows = turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False)
+        return indptr, rows, turned.data

@@ -68,8 +68,8 @@ class Descent:
         self.objective = _objective(cells, self.left, self.right, self.ridge)
         self.steps = 0
         self._before = (self.left, self.right)
+        self.coarse = cells.fits_single
         self._momentum = 0
-        self._coarse = cells.fits_single
 
     def widen(self, left: Floats, right: Floats) -> None:
         """Append columns, at rest; the others keep their momentum."""
@@ -99,19 +99,19 @@ class Descent:
         for _ in range(steps):
             before, momentum = self.objective, self._momentum
             kept = self._step(cg_steps)
-            if not kept and momentum == 0 and not self._coarse:
+            if not kept and momentum == 0 and not self.coarse:
                 return True
             gain = before - self.objective
             small = small + 1 if kept and gain <= tol * abs(self.objective) else 0
             if small >= patience:
                 return True
-            if self._coarse and gain <= COARSE * abs(self.objective):
+            if self.coarse and gain <= COARSE * abs(self.objective):
                 self._refine()
         return False
 
     def _refine(self) -> None:
         """Go over to double precision."""
-        self._coarse = False
+        self.coarse = False
         self.objective = _objective(self.cells, self.left, self.right, self.ridge)
 
     def _step(self, cg_steps: int) -> bool:
@@ -120,7 +120,7 @@ class Descent:
         weight = self._momentum / (self._momentum + 3)
         left, right, value = self._swept(weight, cg_steps)
         self._before = (self.left, self.right)
-        rounding = COARSE_ROUNDING if self._coarse else ROUNDING
+        rounding = COARSE_ROUNDING if self.coarse else ROUNDING
         if not value <= self.objective + rounding * abs(self.objective):
             self._momentum = 0
             return False
@@ -130,7 +130,7 @@ class Descent:
 
     def _swept(self, weight: float, cg_steps: int) -> tuple[Floats, Floats, float]:
         """Give both factors after a step, and their objective."""
-        precision: type[np.floating[Any]] = np.float32 if self._coarse else np.float64
+        precision: type[np.floating[Any]] = np.float32 if self.coarse else np.float64
         sides, ridge = self.cells.sides(precision), self.ridge.astype(precision)
         first, second = np.empty(self.left.shape, precision), np.empty(self.right.shape, precision)
         extrapolate(self.left, self._before[0], weight, first)
@@ -191,10 +191,9 @@ def product_at(
     return values
 
 
-def pulled(cells: Cells, left: Floats, right: Floats) -> tuple[Floats, float]:
-    """Give the weighted residual w (y − fit) at the cells, and the loss Σ w (y − fit)²."""
-    pulls = np.empty(len(cells))
-    return pulls, float(_losses(cells, left, right, pulls).sum())
+def pull_cells(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> float:
+    """Put the weighted residual w (y − fit) at the cells into `pulls`; the loss Σ w (y − fit)²."""
+    return float(_losses(cells, left, right, pulls).sum())
 
 
 def energy(cells: Cells, left: Floats, right: Floats) -> float:

@@ -224,18 +224,20 @@ def gram_lines(
     turned_values: Any,
     first: int,
     last: int,
+    corner: int,
     out: Any,
 ) -> None:
     """Add the products of lines first to last with all lines from themselves on to `out`.
 
-    out[i, l] += Σ_j R[i, j] R[l, j] for l ≥ i. The turned arrays hold the same matrix by column.
+    out[i − corner, l − corner] += Σ_j R[i, j] R[l, j] for l ≥ i. The turned arrays hold the same
+    matrix by column.
     """
     for i in range(first, last):
-        line = out[i]
+        line = out[i - corner]
         for e in range(indptr[i], indptr[i + 1]):
             value, j = values[e], index[e]
             for f in range(turned_indptr[j + 1] - 1, turned_indptr[j] - 1, -1):
                 other = turned_index[f]
                 if other < i:
                     break
-                line[other] += value * turned_values[f]
+                line[other - corner] += value * turned_values[f]

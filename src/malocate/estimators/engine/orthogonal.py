@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
+from malocate.estimators.engine.tall import across, along
+
 Floats = npt.NDArray[np.float64]
 
 TALL = 500
@@ -20,6 +22,9 @@ TALL = 500
 
 LEANING = 100.0
 """How far columns may lean towards each other before they are straightened twice."""
+
+DEPENDENT = 1e-12
+"""Share of a Gram matrix's largest eigenvalue up to which others are put down to rounding."""
 
 BLOCK = 32
 """Columns that LAPACK works on at once where it has the room."""
@@ -41,15 +46,17 @@ def orthogonal(vectors: Floats) -> tuple[Floats, Floats]:
 
 
 def basis_of(vectors: Floats, *, overwrite: bool = False) -> Floats:
-    """Give orthonormal columns that span these."""
+    """Give orthonormal columns that span these: fewer ones where tall vectors are dependent."""
     if (found := _by_gram(vectors)) is not None:
         return found[0]
+    if (spanning := _by_spectrum(vectors)) is not None:
+        return spanning
     return _columns(*_reduced(vectors, overwrite))
 
 
 def nearly_basis_of(vectors: Floats) -> Floats:
     """Give columns that span these, orthonormal but for rounding, in half the time if tall."""
-    found = _divided(vectors, vectors.T @ vectors) if _is_tall(vectors) else None
+    found = _divided(vectors, across(vectors, vectors)) if _is_tall(vectors) else None
     return basis_of(vectors) if found is None else found.columns
 
 
@@ -66,15 +73,28 @@ def _by_gram(vectors: Floats) -> tuple[Floats, Floats] | None:
     """
     if not _is_tall(vectors):
         return None
-    gram = vectors.T @ vectors
+    gram = across(vectors, vectors)
     first = _divided(vectors, gram)
     if first is None or first.leaning <= LEANING:
         return first and (first.columns, first.triangle)
-    gram = first.columns.T @ first.columns
+    gram = across(first.columns, first.columns)
     if not np.abs(gram - np.eye(len(gram))).max() < 1e-3:
         return None
     second = _divided(first.columns, gram)
     return second and (second.columns, second.triangle @ first.triangle)
+
+
+def _by_spectrum(vectors: Floats) -> Floats | None:
+    """Give orthonormal columns that span tall vectors, by their Gram matrix's eigenvectors."""
+    if not _is_tall(vectors):
+        return None
+    squares, turns = np.linalg.eigh(across(vectors, vectors))
+    if not squares[-1] > 0.0:
+        return None
+    kept = squares > DEPENDENT * squares[-1]
+    askew = along(vectors, turns[:, kept] / np.sqrt(squares[kept]))
+    straight = _divided(askew, across(askew, askew))
+    return straight and straight.columns
 
 
 class _Divided(NamedTuple):
@@ -98,7 +118,7 @@ def _divided(vectors: Floats, gram: Floats) -> _Divided | None:
     if singular:
         return None
     leaning = float(np.diag(gram) @ (inverse * inverse).sum(axis=1)) / len(gram)
-    return _Divided(vectors @ inverse, triangle, leaning)
+    return _Divided(along(vectors, inverse), triangle, leaning)
 
 
 def _reduced(vectors: Floats, overwrite: bool) -> tuple[Floats, Floats]:

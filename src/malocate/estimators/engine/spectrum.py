@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -14,14 +14,17 @@ from scipy import linalg, sparse
 
 from malocate.estimators.engine.kernels import gram_lines
 from malocate.estimators.engine.orthogonal import basis_of, nearly_basis_of
-from malocate.estimators.engine.table import Table
+from malocate.estimators.engine.table import Lines, Table, closed
+from malocate.estimators.engine.tall import across, along
 from malocate.estimators.engine.threads import FETCH, spread
-from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
 Sparse = sparse.csr_matrix | Table
 
-CHOLESKY_SIDE = 3000
+Gram = Callable[[int, int], Floats]
+"""Gives some rows of a matrix R Rᵀ from their first column on; below its diagonal may be zeros."""
+
+CHOLESKY_SIDE = 5000
 """Shorter sides up to which a norm is bounded by Cholesky factorisations, without chance."""
 
 DENSE_SHARE = 0.1
@@ -29,6 +32,9 @@ DENSE_SHARE = 0.1
 
 GRAM_SHARE = 0.15
 """Share of filled cells from which a residual is multiplied with itself as a dense matrix."""
+
+AT_A_TIME = 512
+"""Rows of a Gram matrix that are eliminated at a time."""
 
 AT_ONCE = 30_000_000
 """Cells of a longer matrix that are made dense at a time, for a product that needs them all."""
@@ -89,10 +95,10 @@ def leading(
     if min(matrix.shape) <= SHORT and matrix.shape[0] * matrix.shape[1] <= SMALL:
         return _leading_exactly(matrix.toarray(), count, without)
     form = _multipliable(matrix)
-    right = np.random.default_rng(count).standard_normal((matrix.shape[1], count))
+    known = 0 if start is None else min(start.shape[1], count - count // 4)
+    right = np.random.default_rng(count).standard_normal((matrix.shape[1], count - known))
     if start is not None:
-        known = min(start.shape[1], count - count // 4)
-        right[:, :known] = start[:, :known]
+        right = np.hstack([start[:, :known], right])
     left = basis_of(_krylov(form, right, rounds, without), overwrite=True)
     u, values, v = _leading_triplets(_outside(form.T @ left, without, 1), count)
     return Directions(left @ v, values, u)
@@ -120,10 +126,10 @@ def _krylov(form: Any, right: Floats, rounds: int, without: tuple[Floats, Floats
 
 def _leading_triplets(thin: Floats, count: int) -> tuple[Floats, Floats, Floats]:
     """Give leading singular triplets of a thin matrix, by its Gram matrix; faster than an SVD."""
-    squares, v = _leading_eigenvectors(thin.T @ thin, count)
+    squares, v = _leading_eigenvectors(across(thin, thin), min(count, thin.shape[1]))
     values, v = np.sqrt(np.maximum(squares[::-1], 0.0)), v[:, ::-1]
     lengths = np.where(values > NEGLIGIBLE * values[0], values, math.inf)
-    return thin @ (v / lengths), values, v
+    return along(thin, v / lengths), values, v
 
 
 def _leading_eigenvectors(gram: Floats, count: int) -> tuple[Floats, Floats]:
@@ -181,24 +187,22 @@ def norm_bound(
     `FAILURE`. Where a short side's norm is above `enough`, the bound is the Frobenius norm, or with
     `anyhow` the first of ever larger guesses that holds.
     """
-    matrix = matrix.tocsr()
-    most = float(np.linalg.norm(matrix.data))
+    most = float(np.linalg.norm(matrix.tocsr().data))
     if min(matrix.shape) <= CHOLESKY_SIDE:
         guesses = _rising(max(lower, 1e-8 * most), enough) if anyhow else (enough,)
-        bound = _bound_by_cholesky(matrix, guesses)
+        bound = _bound_by_cholesky(matrix, guesses, most)
     else:
-        bound = _bound_by_blocks(matrix, enough, bases)
+        bound = _bound_by_blocks(matrix.tocsr(), enough, bases)
     return max(lower, min(bound, most))
 
 
-def _bound_by_cholesky(matrix: sparse.csr_matrix, guesses: Iterable[float]) -> float:
+def _bound_by_cholesky(matrix: Sparse, guesses: Iterable[float], most: float) -> float:
     """Give the first of the rising guesses at which guess²·I − R Rᵀ is positive definite."""
-    gram = _gram(matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T.tocsr())
-    ceiling = math.sqrt(float(np.trace(gram)))
-    for guess in takewhile(lambda guess: guess < ceiling, guesses):
-        if _positive_definite(guess * guess * (1 - 1e-10), gram):
+    gram = _gram_of(matrix)
+    for guess in takewhile(lambda guess: guess < most, guesses):
+        if _is_above(guess * guess * (1 - 1e-10), gram, min(matrix.shape)):
             return guess
-    return ceiling
+    return most
 
 
 def _rising(lower: float, enough: float) -> Iterator[float]:
@@ -209,49 +213,79 @@ def _rising(lower: float, enough: float) -> Iterator[float]:
         excess *= 4
 
 
-def _gram(short: sparse.csr_matrix) -> Floats:
-    """Give R Rᵀ from its diagonal on upwards; what is below may be zero."""
-    lines, columns = short.shape
-    if short.nnz < GRAM_SHARE * lines * columns:
-        return _sparse_gram(short)
-    if lines * columns <= AT_ONCE:
-        dense = short.toarray()
-        return np.asarray(dense @ dense.T)
-    turned, width = short.tocsc(), max(1, AT_ONCE // lines)
-    gram = np.zeros((lines, lines))
-    for first in range(0, columns, width):
-        dense = turned[:, first : first + width].toarray()
-        gram += dense @ dense.T
-    return gram
+def _is_above(level: float, gram: Gram, size: int) -> bool:
+    """Tell whether level · I less a Gram matrix is positive definite, by Cholesky.
+
+    Its upper rows are made and eliminated a few at a time: only half of it is ever there, and what
+    fails may fail early.
+    """
+    above: list[Floats] = []
+    for first in range(0, size, AT_A_TIME):
+        rows = gram(first, min(first + AT_A_TIME, size))
+        np.negative(rows, out=rows)
+        count = len(rows)
+        rows[range(count), range(count)] += level
+        for done in above:
+            part = done[:, -rows.shape[1] :]
+            rows -= part[:, :count].T @ part
+        corner, failed = linalg.lapack.dpotrf(rows[:, :count])
+        if failed:
+            return False
+        above.append(linalg.solve_triangular(corner, rows, trans="T", check_finite=False))
+    return True
 
 
-def _sparse_gram(short: sparse.csr_matrix) -> Floats:
-    """Give R Rᵀ from its diagonal on upwards, over threads; faster than SciPy's sparse product."""
-    indptr, index, values = _arrays_of(short)
-    turned = _arrays_of(short.tocsc())
-    gram = np.zeros((short.shape[0],) * 2)
+def _gram_of(matrix: Sparse) -> Gram:
+    """Give what makes rows of the Gram matrix of the shorter side's lines."""
+    if matrix.nnz < GRAM_SHARE * matrix.shape[0] * matrix.shape[1]:
+        return _sparse_gram(matrix)
+    short = matrix.tocsr()
+    short = short if short.shape[0] <= short.shape[1] else short.T.tocsr()
+    width = max(1, AT_ONCE // short.shape[0])
+    parts = [short] if width >= short.shape[1] else _cut(short.tocsc(), width)
+    dense = parts[0].toarray() if len(parts) == 1 else None
 
-    def work(first: int, last: int) -> None:
-        gram_lines(indptr, index, values, *turned, first, last, gram)
+    def rows(first: int, last: int) -> Floats:
+        made = np.zeros((last - first, short.shape[0] - first))
+        for part in parts:
+            block = part.toarray() if dense is None else dense
+            made += block[first:last] @ block[first:].T
+        return made
 
-    spread(work, indptr, FETCH * max(1, len(values) // short.shape[1]))
-    return gram
-
-
-def _arrays_of(
-    matrix: sparse.csr_matrix | sparse.csc_matrix,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Floats]:
-    """Give a sparse matrix's arrays as kernels take them."""
-    indptr, index = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-    return read_only(indptr), read_only(index), read_only(matrix.data)
+    return rows
 
 
-def _positive_definite(level: float, gram: Floats) -> bool:
-    """Tell whether level · I less the matrix is, from its upper triangle."""
-    shifted = -gram
-    shifted.flat[:: len(gram) + 1] += level
-    _, failed = linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)
-    return bool(failed == 0)
+def _cut(matrix: sparse.csc_matrix, width: int) -> list[sparse.csc_matrix]:
+    return [matrix[:, first : first + width] for first in range(0, matrix.shape[1], width)]
+
+
+def _sparse_gram(matrix: Sparse) -> Gram:
+    """Do so over threads, far faster than by SciPy's product; zero below the diagonal."""
+    lines, turned = _both_orders(matrix)
+    if matrix.shape[0] > matrix.shape[1]:
+        lines, turned = turned, lines
+    indptr, across_all = lines[0], FETCH * max(1, matrix.nnz // (len(turned[0]) - 1))
+
+    def rows(first: int, last: int) -> Floats:
+        made = np.zeros((last - first, len(indptr) - 1 - first))
+
+        def work(begin: int, end: int) -> None:
+            gram_lines(*lines, *turned, first + begin, first + end, first, made)
+
+        spread(work, indptr[first : last + 1] - indptr[first], across_all)
+        return made
+
+    return rows
+
+
+def _both_orders(matrix: Sparse) -> tuple[Lines, Lines]:
+    """Give a sparse matrix row by row and column by column."""
+    if isinstance(matrix, Table):
+        return matrix.lines, matrix.T.lines
+    by_row, by_column = (
+        closed(each.indptr, each.indices, each.data) for each in (matrix, matrix.tocsc())
+    )
+    return by_row, by_column
 
 
 def _bound_by_blocks(
@@ -333,7 +367,10 @@ def _outside(vectors: Any, bases: tuple[Floats, Floats] | None, side: int) -> An
     """Take off the part of the vectors inside the basis of that side."""
     if bases is None:
         return vectors
-    return vectors - bases[side] @ (bases[side].T @ vectors)
+    basis = bases[side]
+    if vectors.ndim == 1:
+        return vectors - basis @ (basis.T @ vectors)
+    return vectors - along(basis, across(basis, vectors))
 
 
 def largest_singular_value(matrix: Sparse) -> float:

@@ -16,6 +16,8 @@ from malocate.estimators.engine.threads import FETCH, spread
 from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
+Lines = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Floats]
+"""Where each line begins, the places of its cells on the other side, and their values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,12 @@ class Table:
         return Turned(self)
 
     def __matmul__(self, dense: Any) -> Floats:
-        return _product(self.cells.indptr, self.cells.cols, self.values, dense)
+        return _product(self.lines, dense)
+
+    @property
+    def lines(self) -> Lines:
+        """The matrix row by row."""
+        return closed(self.cells.indptr, self.cells.cols, self.values)
 
     @cached_property
     def by_column(self) -> Floats:
@@ -78,19 +85,28 @@ class Turned:
     table: Table
 
     def __matmul__(self, dense: Any) -> Floats:
+        return _product(self.lines, dense)
+
+    @property
+    def lines(self) -> Lines:
+        """The matrix column by column."""
         indptr, rows, _ = self.table.cells.columns
-        return _product(indptr, rows, self.table.by_column, dense)
+        return closed(indptr, rows, self.table.by_column)
 
 
-def _product(
-    indptr: npt.NDArray[np.int64], index: npt.NDArray[np.int32], values: Floats, dense: Any
-) -> Floats:
+def closed(indptr: npt.NDArray[Any], index: npt.NDArray[Any], values: Floats) -> Lines:
+    """Give a sparse matrix's arrays as kernels take them."""
+    indptr, index = indptr.astype(np.int64, copy=False), index.astype(np.int32, copy=False)
+    return read_only(indptr), read_only(index), read_only(values)
+
+
+def _product(lines: Lines, dense: Any) -> Floats:
     dense = read_only(np.ascontiguousarray(dense, dtype=np.float64))
-    indptr, index, values = read_only(indptr), read_only(index), read_only(values)
+    indptr = lines[0]
     out = np.empty((len(indptr) - 1, dense.shape[1]))
 
     def work(first: int, last: int) -> None:
-        multiply_lines(indptr, index, values, dense, first, last, out)
+        multiply_lines(*lines, dense, first, last, out)
 
     spread(work, indptr, FETCH + dense.shape[1])
     return out
