@@ -12,7 +12,7 @@ from scipy import sparse
 
 from malocate import Completion, Synthetic
 from malocate.confidence.contrasts import Side
-from malocate.estimators.engine import spectrum
+from malocate.estimators.engine import gram
 from malocate.experiments import truth
 
 CEILING = """
@@ -97,22 +97,22 @@ def test_a_true_error_needs_no_dense_truth(monkeypatch):
 def test_rows_of_a_gram_matrix_are_products_of_the_shorter_lines(
     monkeypatch, share, shape, at_once
 ):
-    monkeypatch.setattr(spectrum, "AT_ONCE", at_once)
+    monkeypatch.setattr(gram, "AT_ONCE", at_once)
     matrix = sparse.random(*shape, share, format="csr", rng=np.random.default_rng(0))
     short = matrix.toarray() if shape[0] < shape[1] else matrix.toarray().T
-    exact, gram = short @ short.T, spectrum._gram_of(matrix)
+    exact, rows_of = short @ short.T, gram.gram_of(matrix)
     for first, last in ((0, 7), (0, 3), (3, 7), (6, 7)):
-        found = gram(first, last)
+        found = rows_of(first, last)
         assert found.shape == (last - first, 7 - first)
         np.testing.assert_allclose(np.triu(found), np.triu(exact[first:last, first:]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 4, 11, 12, 512])
 def test_elimination_by_rows_tells_what_is_above_the_largest_eigenvalue(monkeypatch, at_a_time):
-    monkeypatch.setattr(spectrum, "AT_A_TIME", at_a_time)
+    monkeypatch.setattr(gram, "AT_A_TIME", at_a_time)
     matrix = sparse.random(12, 40, 0.2, format="csr", rng=np.random.default_rng(1))
     largest = np.linalg.norm(matrix.toarray(), 2) ** 2
-    gram = spectrum._gram_of(matrix)
+    rows_of = gram.gram_of(matrix)
     for level, above in (
         (1.5, True),
         (1 + 1e-9, True),
@@ -120,4 +120,4 @@ def test_elimination_by_rows_tells_what_is_above_the_largest_eigenvalue(monkeypa
         (0.5, False),
         (0, False),
     ):
-        assert spectrum._is_above(level * largest, gram, 12) is above
+        assert gram.is_above(level * largest, rows_of, 12) is above

@@ -7,6 +7,7 @@ import math
 import cvxpy
 import numpy as np
 import pytest
+from scipy import sparse
 
 from malocate import (
     Completion,
@@ -17,7 +18,7 @@ from malocate import (
     Status,
     Synthetic,
 )
-from malocate.estimators.engine import spectrum
+from malocate.estimators.engine import norms, spectrum
 
 
 def dense(observations):
@@ -200,43 +201,43 @@ def test_norm_bounds_are_above_the_norm_and_close():
     rng = np.random.default_rng(0)
     answers = Synthetic.low_rank(shape=(90, 70), rank=3, rng=0).observe(1500, rng=1)
     visits, means = dense(answers)
-    matrix = spectrum.sparse.csr_matrix(visits * means)
+    matrix = sparse.csr_matrix(visits * means)
     truth = np.linalg.norm(visits * means, 2)
     none = (np.zeros((90, 0)), np.zeros((70, 0)))
     some = tuple(np.linalg.qr(rng.normal(size=(side, 4)))[0] for side in (90, 70))
     lower = spectrum.largest_singular_value(matrix)
     assert lower == pytest.approx(truth, rel=1e-8)
-    assert truth <= spectrum.norm_bound(matrix, lower, 1.01 * lower, none) <= 1.02 * truth
+    assert truth <= norms.norm_bound(matrix, lower, 1.01 * lower, none) <= 1.02 * truth
     low = 0.5 * truth  # a guess at which it fails is not followed by others, but on request
-    assert spectrum.norm_bound(matrix, low, 0.9 * truth, none) == pytest.approx(
+    assert norms.norm_bound(matrix, low, 0.9 * truth, none) == pytest.approx(
         np.linalg.norm(visits * means)
     )
-    assert truth <= spectrum.norm_bound(matrix, low, 0.6 * truth, none, anyhow=True) <= 2.5 * truth
-    assert truth <= spectrum.norm_bound(matrix, 0.0, 0.0, none, anyhow=True) <= 4 * truth
-    assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, none) <= 1.3 * truth
-    assert truth <= spectrum._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
+    assert truth <= norms.norm_bound(matrix, low, 0.6 * truth, none, anyhow=True) <= 2.5 * truth
+    assert truth <= norms.norm_bound(matrix, 0.0, 0.0, none, anyhow=True) <= 4 * truth
+    assert truth <= norms._bound_by_blocks(matrix, 1.01 * truth, none) <= 1.3 * truth
+    assert truth <= norms._bound_by_blocks(matrix, 1.01 * truth, some) <= 1.6 * truth
 
 
 def test_what_a_basis_shares_with_directions_beside_it_raises_the_norm():
     dense = np.zeros((30, 20))
     np.fill_diagonal(dense[:3, :3], [1.0, 0.99, 0.1])
     dense[1, 0] = 0.05  # from the first basis vector to the first direction beside
-    matrix, bases = spectrum.sparse.csr_matrix(dense), (np.eye(30)[:, :1], np.eye(20)[:, :1])
+    matrix, bases = sparse.csr_matrix(dense), (np.eye(30)[:, :1], np.eye(20)[:, :1])
     beside = spectrum.leading(matrix, 2, without=bases)
-    within = spectrum.norm_within(matrix, bases)
+    within = norms.norm_within(matrix, bases)
     truth = np.linalg.norm(dense, 2)
     assert max(within, beside.largest) < truth - 0.01
-    assert spectrum.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
+    assert norms.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 30), (30, 1), (4, 4)])
 def test_directions_beside_a_basis_that_leaves_none_are_rounding(shape):
     dense = np.random.default_rng(0).standard_normal(shape)
     u, _, vt = np.linalg.svd(dense, full_matrices=False)
-    matrix, bases = spectrum.sparse.csr_matrix(dense), (u, vt.T)
+    matrix, bases = sparse.csr_matrix(dense), (u, vt.T)
     beside = spectrum.leading(matrix, 2, without=bases)
     truth = np.linalg.norm(dense, 2)
-    assert spectrum.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
+    assert norms.norm_beside(matrix, bases, beside) == pytest.approx(truth, rel=1e-12)
 
 
 @pytest.mark.parametrize("short", [0, spectrum.SHORT], ids=["iterated", "exact"])
@@ -246,7 +247,7 @@ def test_leading_directions_stay_outside_the_bases(shape, short, monkeypatch):
     dense = np.zeros(shape)
     np.fill_diagonal(dense, [5.0, 4.0, 3.0, 2.0, 1.0, 0.5])
     bases = tuple(np.eye(side)[:, :1] for side in shape)
-    found = spectrum.leading(spectrum.sparse.csr_matrix(dense), 2, without=bases, rounds=8)
+    found = spectrum.leading(sparse.csr_matrix(dense), 2, without=bases, rounds=8)
     np.testing.assert_allclose(found.values, [4.0, 3.0], rtol=1e-6)
     np.testing.assert_allclose(found.left.T @ dense @ found.right, np.diag([4, 3]), atol=1e-5)
     for basis, side in zip(bases, (found.left, found.right), strict=True):
@@ -258,7 +259,7 @@ def test_leading_directions_stay_outside_the_bases(shape, short, monkeypatch):
 def test_no_gap_is_claimed_below_the_truth(seed, long_side, monkeypatch):
     """Bad starts, few steps and few answers, on both ways of bounding the norm."""
     if long_side:
-        monkeypatch.setattr(spectrum, "CHOLESKY_SIDE", 1)
+        monkeypatch.setattr(norms, "CHOLESKY_SIDE", 1)
         monkeypatch.setattr(spectrum, "SHORT", 0)
     rng = np.random.default_rng(seed)
     shape = tuple(int(side) for side in rng.integers(2, 40, size=2))
@@ -276,13 +277,13 @@ def test_no_gap_is_claimed_below_the_truth(seed, long_side, monkeypatch):
 
 @pytest.mark.parametrize("values", [[], [3.0], [3.0, 1.0], [5.0, 2.0, 0.5]])
 def test_a_norm_bound_holds_when_lanczos_runs_out_of_space(values, monkeypatch):
-    monkeypatch.setattr(spectrum, "CHOLESKY_SIDE", 1)
+    monkeypatch.setattr(norms, "CHOLESKY_SIDE", 1)
     dense_matrix = np.zeros((50, 40))
     dense_matrix[range(len(values)), range(len(values))] = values
-    matrix = spectrum.sparse.csr_matrix(dense_matrix)
+    matrix = sparse.csr_matrix(dense_matrix)
     none = (np.zeros((50, 0)), np.zeros((40, 0)))
     truth = max(values, default=0.0)
-    bound = spectrum.norm_bound(matrix, 0.5 * truth, truth, none)
+    bound = norms.norm_bound(matrix, 0.5 * truth, truth, none)
     assert truth <= bound <= truth * (1 + 1e-6)
 
 

@@ -28,8 +28,8 @@ from malocate.estimators.base import BLOCK_CELLS
 from malocate.estimators.centring import Centre
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import fitted
+from malocate.estimators.engine.norms import norm_bound, norm_within
 from malocate.estimators.engine.shrinkage import Shrunk, is_short
-from malocate.estimators.engine.spectrum import norm_bound, norm_within
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[Floats | float, Floats | float]

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import Descent, balanced, energy, pull_cells
-from malocate.estimators.engine.spectrum import leading, norm_beside, norm_bound
+from malocate.estimators.engine.norms import norm_beside, norm_bound
+from malocate.estimators.engine.spectrum import leading
 from malocate.estimators.engine.table import Table
 from malocate.estimators.engine.tall import across, along
 

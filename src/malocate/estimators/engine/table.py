@@ -78,6 +78,9 @@ class Table:
         return dense
 
 
+Sparse = sparse.csr_matrix | Table
+
+
 @dataclass(frozen=True, eq=False)
 class Turned:
     """The transpose of a table."""
