@@ -22,11 +22,12 @@ test: $(READY) ## Run the tests and every example in the docstrings
 test-slow: $(READY) ## Run the tests that take long (exit status 5 means that there are none)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || [ $$? -eq 5 ]
 
-browser: ## Install Chromium on Debian, for the browser tests; CHROMIUM=path names another
-	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { \
+browser: ## Install Chromium and nginx on Debian, for tests; CHROMIUM=path names another
+	@{ command -v "$${CHROMIUM:-chromium}" && command -v nginx; } >/dev/null || { \
 	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$as_root apt-get update && \
-	  $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; }
+	  $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+	    chromium nginx-light; }
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .
