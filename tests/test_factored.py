@@ -95,27 +95,34 @@ def test_balanced_factors_are_the_singular_value_decomposition(shape):
     np.testing.assert_allclose(v.T @ v, np.eye(len(values)), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kind", ["straight", "leaning", "nearly dependent", "dependent", "zero", "none"]
-)
+TALL = {
+    "straight": (lambda common, own: own * 10.0 ** -np.arange(20), 20),
+    "leaning": (lambda common, own: common + 0.1 * own, 20),
+    "nearly dependent": (lambda common, own: common + 1e-7 * own, 1),
+    "alike": (lambda common, own: own[:, np.arange(20) // 2], 10),
+    "dependent": (lambda common, own: common * np.ones(20), 1),
+    "partly zero": (lambda common, own: own * ([1.0, 1e-7] + [0.0] * 18), 2),
+    "small": (lambda common, own: 1e-150 * (common + 1e-7 * own), 20),
+    "large": (lambda common, own: 1e150 * (common + 0.1 * own), 20),
+    "none": (lambda common, own: own[:, :0], 0),
+}
+
+
+@pytest.mark.parametrize("kind", TALL)
 def test_tall_vectors_are_made_orthonormal_however_they_lean(kind):
     rng = np.random.default_rng(3)
-    common, own = rng.standard_normal((600, 1)), rng.standard_normal((600, 20))
-    vectors = {
-        "straight": own * 10.0 ** -np.arange(20),
-        "leaning": common + 0.1 * own,
-        "nearly dependent": common + 1e-7 * own,
-        "dependent": common * np.ones(20),
-        "zero": 0 * own,
-        "none": own[:, :0],
-    }[kind]
+    made, rank = TALL[kind]
+    vectors = made(rng.standard_normal((600, 1)), rng.standard_normal((600, 20)))
+    size = np.abs(vectors).max(initial=1e-300)
     columns, triangle = orthogonal(vectors)
     assert columns.shape == vectors.shape
-    np.testing.assert_allclose(columns @ triangle, vectors, atol=1e-11)
-    for found in (columns, basis_of(vectors)):
-        np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-10)
-    near = nearly_basis_of(vectors)
-    if kind == "zero":
-        assert not triangle.any()
-        return
-    np.testing.assert_allclose(columns @ (columns.T @ near), near, atol=1e-6)
+    np.testing.assert_allclose(columns @ triangle / size, vectors / size, atol=1e-11)
+    for found, digits in (
+        (columns, 1e-10),
+        (basis_of(vectors), 1e-10),
+        (nearly_basis_of(vectors), 1e-9),
+    ):
+        assert found.shape[1] >= rank
+        np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=digits)
+        missed = vectors / size - found @ (found.T @ vectors / size)
+        np.testing.assert_allclose(missed, 0.0, atol=1e-6)

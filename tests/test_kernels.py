@@ -54,6 +54,18 @@ def test_many_steps_solve_every_line_exactly(cells, precision):
     assert loss == pytest.approx(total, rel=1e-4)
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_a_loss_has_the_same_bits_wherever_its_arrays_lie(rank):
+    rng = np.random.default_rng(1)
+    long = Cells.from_entries(Synthetic.low_rank((2, 6000), 1, rng=0).observe(9000, rng=1).entries)
+    left, right = rng.standard_normal((2, rank)), rng.standard_normal((6000, rank))
+    found, held = set(), []
+    for size in rng.integers(1, 20_000, 200):
+        held.append(np.empty(size))  # moves what is made next
+        found.add(pull_cells(long, left, right, np.empty(len(long))))
+    assert len(found) == 1
+
+
 def test_pulls_and_loss_are_those_of_the_fit(cells, factors):
     fit = (factors[0] @ factors[1].T)[cells.rows, cells.cols]
     np.testing.assert_allclose(fitted(cells, *factors), fit, rtol=1e-10, atol=1e-12)

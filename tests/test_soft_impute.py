@@ -18,7 +18,8 @@ from malocate import (
     Status,
     Synthetic,
 )
-from malocate.estimators.engine import norms, spectrum
+from malocate.estimators.convex import nuclear
+from malocate.estimators.engine import gram, norms, orthogonal, spectrum, tall
 
 
 def dense(observations):
@@ -188,9 +189,12 @@ def test_bad_tolerances_and_steps_are_refused():
         SoftImpute(max_steps=0)
 
 
+@pytest.mark.parametrize("shape", [(60, 50), (700, 60)])
 @pytest.mark.parametrize("unit", [1e90, 1e-90])
-def test_large_and_small_answers_take_as_many_steps(unit):
-    answers = Synthetic.low_rank(shape=(60, 50), rank=3, noise=0.1, rng=0).observe(1500, rng=1)
+def test_large_and_small_answers_take_as_many_steps(unit, shape):
+    answers = Synthetic.low_rank(shape=shape, rank=3, noise=0.1, rng=0).observe(
+        shape[0] * shape[1] // 2, rng=1
+    )
     scaled = Observations(answers.rows, answers.cols, answers.values * unit, shape=answers.shape)
     done = SoftImpute(penalty=3 * unit, tol=1e-6).fit(scaled)
     assert done.gap <= 1e-6
@@ -254,13 +258,19 @@ def test_leading_directions_stay_outside_the_bases(shape, short, monkeypatch):
         assert np.abs(basis.T @ side).max() < 1e-12
 
 
-@pytest.mark.parametrize("long_side", [False, True])
+@pytest.mark.parametrize("way", ["short", "long", "very long"])
 @pytest.mark.parametrize("seed", range(12))
-def test_no_gap_is_claimed_below_the_truth(seed, long_side, monkeypatch):
-    """Bad starts, few steps and few answers, on both ways of bounding the norm."""
-    if long_side:
-        monkeypatch.setattr(norms, "CHOLESKY_SIDE", 1)
+def test_no_gap_is_claimed_below_the_truth(seed, way, monkeypatch):
+    """Bad starts, few steps and few answers, on every way of bounding the norm."""
+    if way != "short":
+        monkeypatch.setattr(nuclear, "LONG_SIDE", 1)
+        monkeypatch.setattr(gram, "AT_A_TIME", 5)
+        monkeypatch.setattr(orthogonal, "TALL", 5)
+        monkeypatch.setattr(tall, "ROWS", 4)
         monkeypatch.setattr(spectrum, "SHORT", 0)
+        monkeypatch.setattr(spectrum, "SMALL", 0)
+    if way == "very long":
+        monkeypatch.setattr(norms, "CHOLESKY_SIDE", 1)
     rng = np.random.default_rng(seed)
     shape = tuple(int(side) for side in rng.integers(2, 40, size=2))
     source = Synthetic.low_rank(shape=shape, rank=2, noise=0.5, rng=seed)
@@ -321,6 +331,16 @@ def test_a_start_with_another_centre_is_taken_as_the_matrix_it_is():
 def test_bad_settings_are_refused(settings, error, sentence):
     with pytest.raises(error, match=sentence):
         SoftImpute(**settings)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-200, 1e-30])
+def test_a_start_with_a_column_of_nearly_nothing(size):
+    rows, cols = np.divmod(np.arange(16), 4)
+    answers = Observations(rows, cols, np.diag([5.0, 3.0, 3.0, 3.0]).ravel(), shape=(4, 4))
+    start = Completion(*(np.eye(4)[:, :2] * [1.0, size] for _ in range(2)))
+    estimator = SoftImpute(0.1, tol=1e-8)
+    done = estimator.fit(answers, start=start)
+    np.testing.assert_allclose(done.dense(), estimator.fit(answers).dense(), atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1e6, 1e20, 1e150])

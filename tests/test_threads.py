@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from malocate import LowRankLeastSquares, SoftImpute, Synthetic
-from malocate.estimators.engine import threads
+from malocate.estimators.engine import orthogonal, spectrum, threads
+from malocate.estimators.engine import tall as tall_products
 
 
 @pytest.fixture
@@ -29,11 +30,29 @@ def fitted_matrix(estimator=SOFT):
     return estimator.fit(answers).dense()
 
 
+@pytest.mark.parametrize("tall", [False, True])
 @pytest.mark.parametrize("estimator", [SOFT, SoftImpute(5.0), LowRankLeastSquares()])
-def test_two_threads_give_the_same_bits_as_one(estimator, monkeypatch, two_threads):
+def test_two_threads_give_the_same_bits_as_one(estimator, tall, monkeypatch, two_threads):
+    if tall:  # as matrices of many lines are
+        monkeypatch.setattr(tall_products, "ROWS", 16)
+        monkeypatch.setattr(orthogonal, "TALL", 40)
+        monkeypatch.setattr(spectrum, "SMALL", 0)
     several = fitted_matrix(estimator)
     monkeypatch.setattr(threads, "_threads", lambda: 1)
     assert np.array_equal(several, fitted_matrix(estimator))
+
+
+def test_tall_products_are_those_of_whole_matrices_for_any_number_of_threads(
+    monkeypatch, two_threads
+):
+    rng = np.random.default_rng(0)
+    tall, other, small = (rng.standard_normal(s) for s in ((3000, 7), (3000, 5), (7, 4)))
+    found = tall_products.across(tall, other), tall_products.along(tall, small)
+    np.testing.assert_allclose(found[0], tall.T @ other, atol=1e-10)
+    np.testing.assert_allclose(found[1], tall @ small, atol=1e-12)
+    monkeypatch.setattr(threads, "_threads", lambda: 1)
+    assert np.array_equal(found[0], tall_products.across(tall, other))
+    assert np.array_equal(found[1], tall_products.along(tall, small))
 
 
 def test_every_line_is_worked_on_once(two_threads):

@@ -36,14 +36,19 @@ STAGE_STEPS = 3
 CHECK_STEPS = 10
 START_STEPS = 5  # from a start, before the first look for what it lacks
 FIRST_DIRECTIONS = 16
-FEW_DIRECTIONS, MANY_DIRECTIONS = 8, 16
+FEW_DIRECTIONS = 8
 MOST_DIRECTIONS = 64
-FINAL_ROUNDS, LONG_ROUNDS = 6, 8
-LONG_SIDE = 1000  # of matrices whose singular values crowd: looks for what is lacking are longer
+FINAL_ROUNDS = 6
+LONG_SIDE, LONG_DIRECTIONS, LONG_ROUNDS = 1000, 16, 8
+"""Shorter sides from which singular values crowd, and what a look at their edge takes there."""
+
 MOST_ROUNDS = 24
 STANDSTILL = 1e-14
 STANDING_LOOKS = 20
 POLISH_STEPS = 2
+NOTHING = 1e-12
+"""Columns whose singular value is below this share of the largest are always dropped."""
+
 EMPTY = 1e-4
 """Columns whose singular value is below this share of the largest may be dropped."""
 
@@ -93,7 +98,7 @@ class _Solver:
         self.standing, self.lowest = 0, math.inf
         is_long = min(cells.shape) >= LONG_SIDE
         self.rounds = LONG_ROUNDS if is_long else FINAL_ROUNDS
-        self.few = MANY_DIRECTIONS if is_long else FEW_DIRECTIONS
+        self.few = LONG_DIRECTIONS if is_long else FEW_DIRECTIONS
         self.count = FIRST_DIRECTIONS
         self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
         self.pulls = np.empty(len(cells))  # one place for all residuals: fresh memory is slow
@@ -217,7 +222,7 @@ class _Solver:
         kept = values > EMPTY * max(values, default=0.0)
         if not kept.all():
             pull = np.einsum("ik,ik->k", u, self._residual() @ v)
-            kept |= pull >= 0.999 * self.level
+            kept |= (pull >= 0.999 * self.level) & (values > NOTHING * max(values))
         self.bases, self.values = (u[:, kept], v[:, kept]), values[kept]
         if np.count_nonzero(kept) < self.left.shape[1]:
             self._turn(self.bases, self.values, self._turns(self.bases, self.values))
@@ -232,22 +237,24 @@ class _Solver:
         if len(values) == 0:
             return
         best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
-        residual, value = self._residual(), self._value_of(best)
+        residual, known = self._residual(), True
+        lowest = self._value_of(best)
         for _ in range(POLISH_STEPS):
-            lowest, step = value, 1 / self.curvature
+            step = 1 / self.curvature
             pull = across(u, residual @ v)
             trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
             residual = self._residual_of(along(u, trial.matrix), v)
             value = self._value_of(trial)
-            if value > lowest:
+            known = value <= lowest
+            if not known:
                 self.curvature *= 1.5
                 break
-            best = trial
+            best, lowest = trial, value
         kept = best.values > 0.0
         self.bases = along(u, best.left[:, kept]), along(v, best.right[:, kept])
         to_left, to_right = self._turns((u, v), values)
         turns = to_left @ best.left[:, kept], to_right @ best.right[:, kept]
-        self._turn(self.bases, best.values[kept], turns, known=value <= lowest)
+        self._turn(self.bases, best.values[kept], turns, known=known)
 
     def _turns(self, bases: tuple[Floats, Floats], values: Floats) -> tuple[Floats, Floats]:
         """Give what turns the factors in hand into balanced ones with these bases."""
@@ -277,6 +284,8 @@ class _Solver:
         return Table(self.cells, self.pulls)
 
     def _residual_of(self, left: Floats, right: Floats) -> Table:
+        """Give what some factors miss; no other residual is in hand any more."""
+        self.shown = None
         self.loss = pull_cells(self.cells, left, right, self.pulls)
         return Table(self.cells, self.pulls)
 

@@ -43,7 +43,7 @@ def is_above(level: float, gram: Gram, size: int) -> bool:
             part = done[:, -rows.shape[1] :]
             rows -= part[:, :count].T @ part
         corner, failed = linalg.lapack.dpotrf(rows[:, :count])
-        if failed:
+        if failed or not np.isfinite(corner[-1, -1]):
             return False
         above.append(linalg.solve_triangular(corner, rows, trans="T", check_finite=False))
     return True
@@ -78,7 +78,7 @@ def _sparse_gram(matrix: Sparse) -> Gram:
     lines, turned = _both_orders(matrix)
     if matrix.shape[0] > matrix.shape[1]:
         lines, turned = turned, lines
-    indptr, across_all = lines[0], FETCH * max(1, matrix.nnz // (len(turned[0]) - 1))
+    indptr, cost = lines[0], FETCH * max(1, matrix.nnz // (len(turned[0]) - 1))
 
     def rows(first: int, last: int) -> Floats:
         made = np.zeros((last - first, len(indptr) - 1 - first))
@@ -86,7 +86,7 @@ def _sparse_gram(matrix: Sparse) -> Gram:
         def work(begin: int, end: int) -> None:
             gram_lines(*lines, *turned, first + begin, first + end, first, made)
 
-        spread(work, indptr[first : last + 1] - indptr[first], across_all)
+        spread(work, indptr[first : last + 1] - indptr[first], cost)
         return made
 
     return rows
@@ -96,7 +96,8 @@ def _both_orders(matrix: Sparse) -> tuple[Lines, Lines]:
     """Give a sparse matrix row by row and column by column."""
     if isinstance(matrix, Table):
         return matrix.lines, matrix.T.lines
-    by_row, by_column = (
-        closed(each.indptr, each.indices, each.data) for each in (matrix, matrix.tocsc())
+    turned = matrix.tocsc()
+    by_row, by_column = (  # each made of the other, which sorts its lines
+        closed(each.indptr, each.indices, each.data) for each in (turned.tocsr(), turned)
     )
     return by_row, by_column

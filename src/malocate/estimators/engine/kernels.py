@@ -154,15 +154,15 @@ def pull_lines(
         begin, end = indptr[i], indptr[i + 1]
         _fit_line(left[i], right, index, begin, end, fit, 0)
         loss = 0.0
-        for e in range(begin, end):
+        for e in range(
+            begin, end
+        ):  # nothing is stored here: the sum would have either of two orders
             miss = targets[e] - fit[e - begin]
-            pull = weights[e] * miss
-            loss += pull * miss
-            fit[e - begin] = pull
+            loss += weights[e] * miss * miss
         losses[i] = loss
         if len(pulls) > 0:
             for e in range(begin, end):
-                pulls[e] = fit[e - begin]
+                pulls[e] = weights[e] * (targets[e] - fit[e - begin])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
@@ -230,7 +230,7 @@ def gram_lines(
     """Add the products of lines first to last with all lines from themselves on to `out`.
 
     out[i − corner, l − corner] += Σ_j R[i, j] R[l, j] for l ≥ i. The turned arrays hold the same
-    matrix by column.
+    matrix by column, the lines of each in rising order.
     """
     for i in range(first, last):
         line = out[i - corner]

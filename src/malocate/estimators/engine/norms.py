@@ -135,7 +135,7 @@ def lanczos_bound(
         for _ in range(2):
             image -= known.T @ (known @ image)
         rest = float(np.linalg.norm(image))
-        if rest <= 1e-12 * max(diagonal):  # the whole space that the start can reach is seen
+        if rest <= 1e-12 * max(0.0, *diagonal):  # the whole space that the start can reach is seen
             return math.sqrt(max(0.0, _largest(diagonal, beside))) * (1 + 1e-8)
         if step % 10 == 0 and (bound := _random_start_bound(diagonal, beside, size)) <= enough:
             return bound

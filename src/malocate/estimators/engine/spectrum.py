@@ -58,7 +58,7 @@ def leading(
 ) -> Directions:
     """Find about the `count` leading singular triplets, outside the given orthonormal bases.
 
-    Those of a short matrix are exact. Else they come of block Krylov iteration from a fixed
+    A short matrix is decomposed whole. Else they come of block Krylov iteration from a fixed
     pseudo-random start, some columns of which `start` replaces: right directions found before in
     a similar matrix. The values never exceed the true ones; one round finds directions worth
     appending to factors, several find those that stand out little from the rest.
