@@ -369,4 +369,4 @@ def test_writing_folding_and_grouping_hold_little(tmp_path):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     peak, data = (int(each) for each in re.findall(r"\d+", run.stdout))
-    assert peak < 0.6 * data
+    assert peak < 0.55 * data

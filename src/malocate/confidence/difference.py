@@ -227,7 +227,7 @@ def forward(
     tenth = seen.fold_numbers(sum(TENTHS), salt=salt, segment=segment)
     starts = np.cumsum(TENTHS)
     ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    cut = [Part(seen, tenth < a, (tenth >= a) & (tenth < b)) for a, b in ends]
+    cut = [Part(seen, (tenth >= a) & (tenth < b), named=tenth < a) for a, b in ends]
     parts = [part for part in cut if len(part.train) and len(part.judge)]
     fits = fit_parts(estimator, seen, parts, map)
     stages = [Stage(p.train, done, p.judge) for p, done in zip(parts, fits, strict=True)]

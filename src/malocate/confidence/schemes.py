@@ -18,11 +18,23 @@ from malocate.problem.views import fold_numbers
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Which answers train, and which judge the result; they are cut out where they are needed."""
+    """Which answers judge, and which train what is judged; they are cut out where they are needed.
+
+    Unless others are named, all answers train that do not judge.
+    """
 
     observations: Observations
-    trains: Index
     judges: Index
+    named: Index | None = None
+
+    @property
+    def trains(self) -> Index:
+        """Where the answers to train on are; a mask is made anew each time, and not kept."""
+        if self.named is not None:
+            return self.named
+        trains = np.ones(len(self.observations), np.bool_)
+        trains[self.judges] = False
+        return trains
 
     @property
     def train(self) -> Observations:
@@ -131,7 +143,8 @@ class Halves:
 
     def parts(self, observations: Observations, *_: int | str) -> list[Part]:
         """Give the only part; none if there is no second half."""
-        part = Part(observations, *observations.numbering.halves())
+        first, second = observations.numbering.halves()
+        part = Part(observations, second, named=first)
         return [part] if len(part.judge) else []
 
 
@@ -151,7 +164,7 @@ class OnceVsMulti:
         often = observations.entries.visits[observations.entry_numbers] >= 2
         if not often.any():
             return []
-        return [Part(observations, ~often, often)]
+        return [Part(observations, often)]
 
 
 SCHEMES: dict[str, type[CrossFit | HoldOut | Halves | OnceVsMulti]] = {
@@ -179,4 +192,4 @@ def _folds(
     small = np.min_scalar_type(-count)  # an eighth of the memory, where answers are many
     numbers = fold_numbers(observations, count, (salt, segment), share, small)
     folds = [fold for fold in range(count) if (numbers == fold).any()]
-    return [Part(observations, numbers != fold, numbers == fold) for fold in folds]
+    return [Part(observations, numbers == fold) for fold in folds]
