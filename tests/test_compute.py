@@ -48,7 +48,7 @@ from malocate import (
     simulate,
 )
 from malocate.compute import forget
-from malocate.estimators.engine.threads import pinned
+from malocate.estimators.engine.blas import pinned
 from malocate.experiments.compare import compare
 
 

@@ -23,7 +23,10 @@ MODULES = [
     "malocate.estimators.engine.kernels",
     "malocate.estimators.engine.lines",
     "malocate.estimators.engine.momentum",
+    "malocate.estimators.engine.products",
+    "malocate.estimators.engine.tall",
     "malocate.estimators.engine.tiles",
+    "malocate.estimators.engine.turns",
 ]
 
 DECIDE = """

@@ -285,6 +285,43 @@ def test_no_gap_is_claimed_below_the_truth(seed, way, monkeypatch):
             assert (reached - best) / reached <= done.gap + 1e-7
 
 
+def test_directions_that_the_penalty_only_just_keeps_out_settle_sooner(monkeypatch):
+    """Where a universal penalty puts its level, singular values crowd."""
+
+    def steps():
+        return [SoftImpute("universal", tol=1e-5).fit(each).memory["steps"] for each in answers]
+
+    answers = [
+        Synthetic.low_rank(shape=(400, 300), rank=5, noise=0.1, rng=seed).observe(20_000, rng=9)
+        for seed in range(3)
+    ]
+    with_near = steps()
+    monkeypatch.setattr(nuclear._Solver, "_with_near", lambda solver: solver.bases)
+    assert sum(with_near) <= 0.85 * sum(steps())
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_a_basis_beside_another_is_orthonormal_and_outside(seed):
+    rng = np.random.default_rng(seed)
+    side, known, count = [
+        (6, 5, 3),
+        (6, 6, 2),
+        (40, 3, 8),
+        (900, 30, 16),
+        (900, 0, 4),
+        (9, 2, 0),
+        (6, 5, 6),
+    ][seed]
+    basis = np.linalg.qr(rng.standard_normal((side, known)))[0]
+    mixed = basis @ rng.standard_normal((known, count)) + 3 * rng.standard_normal((side, count))
+    mixed[:, count // 2 :] = basis[:, :1] if known else 0.0  # some have nothing outside
+    mixed /= np.linalg.norm(mixed, axis=0) + 1e-300
+    found = orthogonal.basis_beside(mixed, basis)
+    assert found.shape[1] == min(count // 2, side - known)
+    np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-8)
+    assert np.abs(basis.T @ found).max(initial=0.0) < 1e-8
+
+
 @pytest.mark.parametrize("values", [[], [3.0], [3.0, 1.0], [5.0, 2.0, 0.5]])
 def test_a_norm_bound_holds_when_lanczos_runs_out_of_space(values, monkeypatch):
     monkeypatch.setattr(norms, "CHOLESKY_SIDE", 1)

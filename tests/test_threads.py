@@ -5,20 +5,25 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
+import threading
+import time
 
 import numba
 import numpy as np
 import pytest
 
 from malocate import LowRankLeastSquares, SoftImpute, Synthetic
-from malocate.estimators.engine import orthogonal, spectrum, threads
+from malocate.estimators.engine import orthogonal, spectrum, threads, turns
 from malocate.estimators.engine import tall as tall_products
+from malocate.estimators.engine.atomics import swap
+from malocate.estimators.engine.kernels import _room
+from malocate.estimators.engine.products import move_lines
 
 
 @pytest.fixture
 def two_threads(monkeypatch):
     """Hand out even small sweeps, to two threads, whatever the machine has."""
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads, "_threads", lambda: 2)
 
 
@@ -55,36 +60,201 @@ def test_tall_products_are_those_of_whole_matrices_for_any_number_of_threads(
     assert np.array_equal(found[1], tall_products.along(tall, small))
 
 
+def line_by_line(do):
+    """Make work that does something with every line, and is told whether it is the caller's."""
+
+    def work(given):
+        for line in turns.lines_of(given):
+            do(line, len(given.helpers) > 0)
+
+    return work
+
+
+LINES = np.array([0, 5, 5, 5, 90, 91, 100])
+
+
 def test_every_line_is_worked_on_once(two_threads):
-    indptr = np.array([0, 5, 5, 5, 90, 91, 100])
     seen = np.zeros(6, dtype=int)
 
-    def work(first, last):
-        seen[first:last] += 1
+    def do(line, _):
+        seen[line] += 1
 
-    threads.spread(work, indptr, 1)
+    threads.spread(line_by_line(do), LINES, 1)
     assert seen.tolist() == [1] * 6
 
 
+@pytest.mark.parametrize("count", [2, 5])  # five are more than there are cores
+def test_every_line_of_many_sweeps_is_worked_on_once(count, monkeypatch, two_threads):
+    """Helpers called awake, falling asleep, asleep and late."""
+    monkeypatch.setattr(threads, "_threads", lambda: count)
+    rng = np.random.default_rng(0)
+    for _ in range(1500):
+        lines = int(rng.integers(1, 300))
+        indptr, order = 10 * np.arange(lines + 1), rng.permutation(10 * lines)
+        made = np.full(10 * lines, -1)
+
+        def work(given, indptr=indptr, order=order, made=made):
+            move_lines(indptr, order, np.arange(len(order)), given, made)
+
+        threads.spread(work, indptr, 1)
+        assert np.array_equal(made, order)
+        time.sleep(rng.choice([0.0, 1e-5, 1e-4, 5e-4]))
+
+
+def test_a_helper_takes_part_awake_and_asleep(two_threads):
+    helped, both = [], threading.Barrier(2, timeout=60)
+
+    def do(_, is_caller):
+        both.wait()  # neither goes on to the next run before the other has one
+        helped.append(not is_caller)
+
+    for pause in (0.0, 0.0, 0.5):
+        time.sleep(pause)
+        helped.clear()
+        threads.spread(line_by_line(do), np.array([0, 10, 20]), 1)
+        assert sorted(helped) == [False, True]
+
+
+def test_helpers_who_wait_are_called_from_inside_the_kernel():
+    states = np.full(2 * turns.APART, turns.WAITING)
+    states[turns.APART] = turns.ASLEEP
+    next(turns.lines_of(turns.Turns(np.array([0, 0, 1]), states)))
+    assert states[:: turns.APART].tolist() == [turns.CALLED, turns.ASLEEP]
+
+
+@numba.njit(nogil=True)
+def called(state, times):
+    """Call so many times whoever waits, and give how often somebody did."""
+    return sum([swap(state, 0, turns.WAITING, turns.CALLED) for _ in range(times)])
+
+
+def test_no_call_is_lost_by_who_falls_asleep():
+    state, total = np.array([turns.ASLEEP]), 0
+    called(state, 1)
+    for _ in range(20):  # on a busy core, next to none
+        heard, times = [], []
+        caller = threading.Thread(target=lambda times=times: times.append(called(state, 5_000_000)))
+        caller.start()
+        while caller.is_alive():
+            heard.append(turns.is_called(state, 10))
+        if state[0] == turns.CALLED:
+            heard.append(True)  # after the last look
+        assert sum(heard) == times[0]
+        state[0], total = turns.ASLEEP, total + times[0]
+        if total > 200_000:
+            break
+    assert total > 0
+
+
+def test_the_caller_waits_for_who_is_at_the_last_line(two_threads):
+    both, done = threading.Barrier(2, timeout=60), threading.Event()
+    finished = []
+
+    def do(line, is_caller):
+        both.wait()
+        if not is_caller:
+            done.wait(60)
+        finished.append(line)
+
+    caller = threading.Thread(
+        target=threads.spread, args=(line_by_line(do), np.array([0, 10, 20]), 1)
+    )
+    caller.start()
+    while caller.is_alive() and not finished:
+        time.sleep(0.01)
+    caller.join(0.3)
+    assert caller.is_alive()
+    assert len(finished) == 1
+    done.set()
+    caller.join(60)
+    assert len(finished) == 2
+    assert threads._team(1).job is None  # which would keep the arrays alive
+
+
+def test_what_is_left_when_the_caller_fails_is_left_alone(two_threads):
+    both, failed = threading.Barrier(2, timeout=60), threading.Event()
+    seen = []
+
+    def do(line, is_caller):
+        seen.append(line)
+        if is_caller:
+            both.wait()
+            failed.set()
+            raise RuntimeError("broken line")
+        if len(seen) <= 2:
+            both.wait()
+            failed.wait(60)
+            time.sleep(0.1)  # the caller is past its error by then
+
+    with pytest.raises(RuntimeError, match="broken line"):
+        threads.spread(line_by_line(do), LINES, 1)
+    assert 5 not in seen
+
+
+def test_who_finds_the_helpers_taken_works_alone(two_threads):
+    seen = []
+
+    def inner(line, is_shared):
+        seen.append((line, is_shared))
+
+    def outer(*_):
+        threads.spread(line_by_line(inner), LINES, 1)
+
+    threads.spread(line_by_line(outer), np.array([0, 100]), 1)
+    assert seen == [(line, False) for line in range(6)]
+
+
 @pytest.mark.parametrize("count", [2, 3, 64])
-@pytest.mark.parametrize("cost", [0, 10**7, 10**12])
-def test_runs_become_shorter_and_leave_nothing_out(count, cost):
-    ends = threads._shares(1000, cost, count)
-    assert (ends[0], ends[-1]) == (0.0, pytest.approx(1000))
-    lengths = np.diff(ends)
+@pytest.mark.parametrize("least", [0.0, 100.0, 1e9])
+def test_runs_become_shorter_and_leave_nothing_out(count, least):
+    runs = turns.cut(np.arange(0, 100_001, 10), count, least)
+    assert (runs[0], runs[1], runs[-1]) == (0, 0, 10_000)
+    lengths = np.diff(runs[1:])
     assert (lengths > 0).all()
-    assert (np.diff(lengths) <= 1e-9).all()
-    assert lengths[0] < 1000 / count or len(lengths) == count  # something is left for the quicker
+    assert (np.diff(lengths) <= 1).all()  # but for rounding to whole lines
+    assert lengths[0] < 10_000 / count or len(lengths) == count  # something is left for the quicker
     assert len(lengths) <= 10 * count
 
 
-def test_a_worker_error_reaches_the_caller(two_threads):
-    def work(first, last):
-        if last == 2:
+def test_runs_are_never_empty(two_threads):
+    assert turns.cut(LINES, 64, 0.0).tolist()[1:] == [0, 1, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("cost", "count"), [(1, 1), (2, 2), (3, 2), (5, 3), (10**9, 5)])
+def test_there_are_no_more_threads_than_the_work_is_worth(cost, count, monkeypatch):
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 200)
+    monkeypatch.setattr(threads, "_threads", lambda: 5)
+    seen = []
+
+    def work(given):
+        seen.append(1 + len(given.helpers) // turns.APART)
+        list(turns.lines_of(given))
+
+    threads.spread(work, LINES, cost)
+    assert max(seen) == count  # helpers, who may come first, are given none
+
+
+@pytest.mark.parametrize("whose", ["caller", "helper"])
+def test_an_error_reaches_the_caller_and_the_helpers_go_on(whose, two_threads):
+    both = threading.Barrier(2, timeout=60)
+
+    def broken(_, is_caller):
+        both.wait()
+        if is_caller == (whose == "caller"):
             raise RuntimeError("broken line")
 
     with pytest.raises(RuntimeError, match="broken line"):
-        threads.spread(work, np.array([0, 10, 20]), 1)
+        threads.spread(line_by_line(broken), np.array([0, 10, 20]), 1)
+    test_a_helper_takes_part_awake_and_asleep(None)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_rows_of_whole_vectors_begin_where_cache_lines_do(precision):
+    like, lane = np.empty(0, precision), 64 // np.dtype(precision).itemsize
+    for rows, width in ((4, lane), (12, 5 * lane), (7, 33 * lane)):
+        room = _room(rows, width, like)
+        assert (room.shape, room.dtype) == ((rows, width), precision)
+        assert all(row.ctypes.data % 64 == 0 for row in room)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -95,16 +265,18 @@ def test_a_forked_child_can_fit_after_its_parent_did(two_threads):
     assert np.array_equal(here, there)
 
 
-def test_the_number_of_threads_is_numbas(monkeypatch):
+@pytest.mark.parametrize(("cores", "count"), [(8, 7), (7, 7), (2, 2)])
+def test_the_number_of_threads_is_numbas_but_no_more_than_cores(cores, count, monkeypatch):
     monkeypatch.setattr(numba, "get_num_threads", lambda: 7)
-    assert threads._threads() == 7
+    monkeypatch.setattr(threads, "_cores", lambda: cores)
+    assert threads._threads() == count
 
 
 def test_a_library_that_loads_later_is_pinned_as_well(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.setenv("MKL_NUM_THREADS", "2")
     code = """
-from malocate.estimators.engine.threads import pinned
+from malocate.estimators.engine.blas import pinned
 with pinned():
     import scipy.linalg
     from threadpoolctl import threadpool_info

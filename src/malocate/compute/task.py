@@ -34,7 +34,7 @@ def alone(
     """Do one task in one thread, whatever it would spread over on its own."""
     from joblib import parallel_config
 
-    from malocate.estimators.engine.threads import pinned
+    from malocate.estimators.engine.blas import pinned
 
     with parallel_config("sequential"), pinned(), _one_thread(), _inside():
         try:

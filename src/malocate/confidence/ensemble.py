@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from malocate.errors import InvalidInput
 from malocate.estimators.base import BLOCK_CELLS, Completion, factors_above, refuse_dense
-from malocate.estimators.engine.threads import pinned
+from malocate.estimators.engine.blas import pinned
 from malocate.problem import checks
 from malocate.problem.arrays import Bools, Floats
 from malocate.problem.counting import counted

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malocate.estimators.base import Completion
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.factored import balanced
-from malocate.estimators.engine.threads import pinned
 from malocate.problem import Entries
 
 Floats = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from malocate.errors import InvalidInput, InvalidType
 from malocate.estimators.base import Completion, Estimator, Status, check_start
 from malocate.estimators.centring import Centre
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.factored import balanced
-from malocate.estimators.engine.threads import pinned
 from malocate.estimators.streaming import Heard, Lines, Watch, fitted, update
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import check_count

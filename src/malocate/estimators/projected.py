@@ -43,7 +43,7 @@ from malocate.estimators.base import (
     refuse_dense,
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
-from malocate.estimators.engine.threads import pinned
+from malocate.estimators.engine.blas import pinned
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import check_count, check_share
 

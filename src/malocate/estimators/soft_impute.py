@@ -20,10 +20,10 @@ from malocate.estimators.base import (
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
 from malocate.estimators.convex import nuclear
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.spectrum import largest_singular_value
 from malocate.estimators.engine.table import Table
-from malocate.estimators.engine.threads import pinned
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import (
     check_count,

@@ -21,8 +21,8 @@ from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_cen
 from malocate.estimators.convex.box import Box, Problem, Solution, clipped_objective
 from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
 from malocate.estimators.convex.splitting import Start, solve, zero_solution
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.threads import pinned
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import check_count, check_positive, check_share, check_switch
 

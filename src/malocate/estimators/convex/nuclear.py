@@ -19,9 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from malocate.estimators.convex.core import Core
+from malocate.estimators.convex.dual import Dual
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import Descent, balanced, energy, pull_cells
 from malocate.estimators.engine.norms import norm_beside, norm_bound
+from malocate.estimators.engine.orthogonal import basis_beside
 from malocate.estimators.engine.spectrum import leading
 from malocate.estimators.engine.table import Table
 from malocate.estimators.engine.tall import across, along
@@ -41,6 +44,9 @@ MOST_DIRECTIONS = 64
 FINAL_ROUNDS = 6
 LONG_SIDE, LONG_DIRECTIONS, LONG_ROUNDS = 1000, 16, 8
 """Shorter sides from which singular values crowd, and what a look at their edge takes there."""
+
+CROWDED = 0.75
+"""Share of what a look found that is worth appending from which it may have missed as much."""
 
 MOST_ROUNDS = 24
 STANDSTILL = 1e-14
@@ -135,6 +141,12 @@ class _Solver:
         return self.level * (1 + min(1e-3, self.tol / 10))
 
     @property
+    def _most_directions(self) -> int:
+        """How many directions a look may be for without taking longer than some sweeps."""
+        columns: int = self.left.shape[1]
+        return min(max(2 * FIRST_DIRECTIONS, columns // 2), MOST_DIRECTIONS)
+
+    @property
     def _objective_of_zero(self) -> float:
         return float(0.5 * self.cells.weights @ self.cells.targets**2)
 
@@ -144,11 +156,15 @@ class _Solver:
         norms = np.sum(self.left**2) + np.sum(self.right**2)
         return float(0.5 * (self.loss + self.penalty * norms))
 
+    @property
+    def _dual(self) -> Dual:
+        return Dual(float(self.pulls @ self.cells.targets), self.loss, self.penalty)
+
     def advance(self, max_steps: int) -> None:
         """Append what is lacking, sweep a few times, drop what is empty, look again."""
         grown = self._grow()
         final = self.level <= self.penalty
-        crowded = 0 < grown == len(self.lacking.values)
+        crowded = 0 < grown >= CROWDED * len(self.lacking.values)
         steps = STAGE_STEPS if crowded or not final else CHECK_STEPS
         self._descend(min(steps, max_steps - self.steps), final)
         self._drop_empty()
@@ -156,7 +172,7 @@ class _Solver:
             self._polish()
             if self.trace is not None:
                 self.trace(self.left, self.right)
-        self.count = min(2 * self.count, MOST_DIRECTIONS) if crowded else max(grown, self.few)
+        self.count = min(2 * self.count, self._most_directions) if crowded else max(grown, self.few)
         if final:
             self._look(self.count, self.rounds)
         else:
@@ -181,7 +197,7 @@ class _Solver:
             lower = norm_beside(self.residual, self.bases, self.lacking)
             enough = lower * (1 + self.tol)
             upper = norm_bound(self.residual, lower, enough, self.bases, anyhow=True)
-            self.bound = max(self.bound, self._dual_at(upper))
+            self.bound = max(self.bound, self._dual.at(upper))
 
     def _adopt(self, left: Floats, right: Floats) -> None:
         ridge = np.full(left.shape[1], self.level)
@@ -223,7 +239,8 @@ class _Solver:
         if not kept.all():
             pull = np.einsum("ik,ik->k", u, self._residual() @ v)
             kept |= (pull >= 0.999 * self.level) & (values > NOTHING * max(values))
-        self.bases, self.values = (u[:, kept], v[:, kept]), values[kept]
+        self.values = values[kept]
+        self.bases = np.compress(kept, u, axis=1), np.compress(kept, v, axis=1)
         if np.count_nonzero(kept) < self.left.shape[1]:
             self._turn(self.bases, self.values, self._turns(self.bases, self.values))
 
@@ -231,18 +248,21 @@ class _Solver:
         """Move the singular values and how the directions pair up, by proximal steps.
 
         Directions that come into being or go grow and shrink slowly as columns of factors; as
-        singular values they move at once, and those that should be zero are.
+        singular values they move at once, and those that should be zero are. Slowest of all do the
+        smallest turn towards directions beside the factors that the penalty only just keeps out,
+        so those take part.
         """
-        (u, v), values = self.bases, self.values  # as `_drop_empty` left them
-        if len(values) == 0:
+        own = len(self.values)
+        if own == 0:
             return
-        best = _Core(np.diag(values), np.eye(len(values)), values, np.eye(len(values)))
+        u, v = self._with_near()
+        best = Core.diagonal(self.values, u.shape[1])
         residual, known = self._residual(), True
         lowest = self._value_of(best)
         for _ in range(POLISH_STEPS):
             step = 1 / self.curvature
             pull = across(u, residual @ v)
-            trial = _Core.shrunken(best.matrix + step * pull, step * self.level)
+            trial = Core.shrunken(best.matrix + step * pull, step * self.level)
             residual = self._residual_of(along(u, trial.matrix), v)
             value = self._value_of(trial)
             known = value <= lowest
@@ -251,10 +271,23 @@ class _Solver:
                 break
             best, lowest = trial, value
         kept = best.values > 0.0
+        to_left, to_right = self._turns(self.bases, self.values)  # as `_drop_empty` left them
+        turns = to_left @ best.left[:own, kept], to_right @ best.right[:own, kept]
         self.bases = along(u, best.left[:, kept]), along(v, best.right[:, kept])
-        to_left, to_right = self._turns((u, v), values)
-        turns = to_left @ best.left[:, kept], to_right @ best.right[:, kept]
         self._turn(self.bases, best.values[kept], turns, known=known)
+
+    def _with_near(self) -> tuple[Floats, Floats]:
+        """Give the factors' bases, and beside them what the last look found and left out."""
+        near = self.lacking.values <= self._wanted
+        left, right = (
+            basis_beside(np.compress(near, vectors, axis=1), basis)
+            for vectors, basis in zip(
+                (self.lacking.left, self.lacking.right), self.bases, strict=True
+            )
+        )
+        count = min(left.shape[1], right.shape[1])
+        u, v = self.bases
+        return np.hstack([u, left[:, :count]]), np.hstack([v, right[:, :count]])
 
     def _turns(self, bases: tuple[Floats, Floats], values: Floats) -> tuple[Floats, Floats]:
         """Give what turns the factors in hand into balanced ones with these bases."""
@@ -289,7 +322,7 @@ class _Solver:
         self.loss = pull_cells(self.cells, left, right, self.pulls)
         return Table(self.cells, self.pulls)
 
-    def _value_of(self, core: _Core) -> float:
+    def _value_of(self, core: Core) -> float:
         return 0.5 * self.loss + self.level * float(core.values.sum())
 
     def _let_go(self) -> None:
@@ -309,48 +342,14 @@ class _Solver:
         """Raise the dual bound; the norm itself is computed only where it can decide."""
         lower = norm_beside(self.residual, self.bases, self.lacking)
         least = (1 - 0.98 * self.tol) * self.objective
-        if self.certified or self._dual_at(lower) < least:
+        dual = self._dual
+        if self.certified or dual.at(lower) < least:
             return
         if not self.descent.coarse:
             self.cells.forget_single()  # room for what the bound takes
-        enough = max(lower, self.penalty / self._scale_for(least))
+        enough = max(lower, dual.norm_for(least))
         upper = norm_bound(self.residual, lower, enough, self.bases)
-        self.bound = max(self.bound, self._dual_at(upper))
+        self.bound = max(self.bound, dual.at(upper))
         if not self.certified:  # a direction is lacking that a quick look cannot see
             self.rounds = min(2 * self.rounds, MOST_ROUNDS)
             self._look(self.few, self.rounds)
-
-    def _dual_at(self, norm: float) -> float:
-        """Give the dual objective of the scaled residual if its spectral norm is `norm`."""
-        fit, square = self._moments()
-        if square == 0.0:
-            return 0.0
-        scale = min(max(0.0, fit / square), self.penalty / norm if norm > 0.0 else math.inf)
-        return scale * fit - 0.5 * scale**2 * square
-
-    def _scale_for(self, dual: float) -> float:
-        """Give the smallest scale of the residual that reaches this dual objective."""
-        fit, square = self._moments()
-        highest = fit / square  # the scale at which the dual objective is largest
-        short = max(0.0, 1 - 2 * (dual / fit) / highest)
-        return max(highest * (1 - math.sqrt(short)), 1e-300)
-
-    def _moments(self) -> tuple[float, float]:
-        return float(self.pulls @ self.cells.targets), self.loss
-
-
-@dataclass(frozen=True, eq=False)
-class _Core:
-    """A small matrix between two bases, with its singular value decomposition."""
-
-    matrix: Floats
-    left: Floats
-    values: Floats
-    right: Floats
-
-    @classmethod
-    def shrunken(cls, matrix: Floats, by: float) -> _Core:
-        """Take so much off every singular value, down to zero."""
-        left, values, right = np.linalg.svd(matrix)
-        values = np.maximum(values - by, 0.0)
-        return cls((left * values) @ right, left, values, right.T)

@@ -19,7 +19,9 @@ from malocate.estimators.engine.cells import Cells, Reals, Side
 from malocate.estimators.engine.kernels import pull_lines, sampled_product, solve_lines
 from malocate.estimators.engine.momentum import extrapolate, mean_squares, penalised
 from malocate.estimators.engine.orthogonal import orthogonal
+from malocate.estimators.engine.tall import along
 from malocate.estimators.engine.threads import FETCH, spread
+from malocate.estimators.engine.turns import Turns
 from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +51,7 @@ def balanced(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the thin singular value decomposition of ``left @ right.T`` without forming it."""
     (p, a), (q, b) = orthogonal(left), orthogonal(right)
     u, values, vt = np.linalg.svd(a @ b.T, full_matrices=False)
-    return p @ u, values, q @ vt.T
+    return along(p, u), values, along(q, vt.T)
 
 
 class Descent:
@@ -85,7 +87,10 @@ class Descent:
 
         All columns must have the same ridge.
         """
-        moves = (self.left - self._before[0]) @ turns[0], (self.right - self._before[1]) @ turns[1]
+        moves = (
+            along(self.left - self._before[0], turns[0]),
+            along(self.right - self._before[1], turns[1]),
+        )
         self.left, self.right = left, right
         self._before = (left - moves[0], right - moves[1])
         self.ridge = np.full(left.shape[1], self.ridge[0])
@@ -162,10 +167,10 @@ def sweep(side: Side, factor: Reals, other: Reals, ridge: Reals, cg_steps: int) 
     """Move every line of `factor` in place, over threads; give each line's loss there."""
     losses, power = np.empty(len(factor)), mean_squares(other)
 
-    def work(first: int, last: int) -> None:
+    def work(turns: Turns) -> None:
         solve_lines(
             side.indptr, side.index, side.weights, side.targets,
-            factor, other, ridge, power, cg_steps, first, last, losses,
+            factor, other, ridge, power, cg_steps, turns, losses,
         )  # fmt: skip
 
     spread(work, side.indptr, (2 * cg_steps + 3) * len(ridge))
@@ -184,8 +189,8 @@ def product_at(
     left, right = _readable(left), _readable(right)
     values = np.empty(len(cols))
 
-    def work(first: int, last: int) -> None:
-        sampled_product(indptr, cols, left, right, first, last, values)
+    def work(turns: Turns) -> None:
+        sampled_product(indptr, cols, left, right, turns, values)
 
     spread(work, indptr, FETCH + left.shape[1])
     return values
@@ -210,10 +215,10 @@ def _losses(cells: Cells, left: Floats, right: Floats, pulls: Floats) -> Floats:
     left, right = _readable(left), _readable(right)
     losses = np.zeros(len(left))
 
-    def work(first: int, last: int) -> None:
+    def work(turns: Turns) -> None:
         pull_lines(
             cells.indptr, cells.cols, cells.weights, cells.targets,
-            left, right, first, last, pulls, losses,
+            left, right, turns, pulls, losses,
         )  # fmt: skip
 
     spread(work, cells.indptr, FETCH + left.shape[1])

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from malocate.estimators.engine.kernels import gram_lines
+from malocate.estimators.engine.products import gram_lines
 from malocate.estimators.engine.table import Lines, Sparse, Table, closed
 from malocate.estimators.engine.threads import FETCH, spread
+from malocate.estimators.engine.turns import Turns
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,8 +84,8 @@ def _sparse_gram(matrix: Sparse) -> Gram:
     def rows(first: int, last: int) -> Floats:
         made = np.zeros((last - first, len(indptr) - 1 - first))
 
-        def work(begin: int, end: int) -> None:
-            gram_lines(*lines, *turned, first + begin, first + end, first, made)
+        def work(turns: Turns) -> None:
+            gram_lines(*lines, *turned, first, turns, made)
 
         spread(work, indptr[first : last + 1] - indptr[first], cost)
         return made

@@ -29,6 +29,7 @@ from malocate.estimators.engine.lines import (
     weighted_square,
 )
 from malocate.estimators.engine.tiles import gather
+from malocate.estimators.engine.turns import lines_of
 from malocate.estimators.engine.vectors import lanes
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -45,8 +46,7 @@ def solve_lines(
     ridge: Any,
     power: Any,
     steps: int,
-    first: int,
-    last: int,
+    turns: Any,
     losses: Any,
 ) -> None:
     """Move each line's factor towards the minimum of its ridge problem, in place.
@@ -58,22 +58,23 @@ def solve_lines(
     """
     rank = factor.shape[1]
     longest = 1
-    for i in range(first, last):
+    for i in range(len(factor)):
         longest = max(longest, vectors_for(indptr[i + 1] - indptr[i], factor))
     longest += 1 - longest % 2  # rows a power of two apart would share few places of the cache
     width = longest * lanes(factor)
-    block = np.empty(((rank + 3) // 4 * 4, width), dtype=factor.dtype)
+    block = _room((rank + 3) // 4 * 4, width, factor)
     block[rank:] = 0.0
     places = np.empty(width, dtype=index.dtype)
-    of_cells = np.empty((4, width), dtype=factor.dtype)
+    of_cells = _room(4, width, factor)
     w, y, fit, along = of_cells[0:1], of_cells[1:2], of_cells[2:3], of_cells[3:4]
     ranks = vectors_for(rank, factor)
-    of_ranks = np.zeros((6, ranks * lanes(factor)), dtype=factor.dtype)
+    of_ranks = _room(6, ranks * lanes(factor), factor)
+    of_ranks[:] = 0.0
     x, gradient, direction = of_ranks[0:1], of_ranks[1:2], of_ranks[2:3]
     image, scaling, ridges = of_ranks[3:4], of_ranks[4:5], of_ranks[5:6]
     for k in range(rank):
         ridges[0, k] = ridge[k]
-    for i in range(first, last):
+    for i in lines_of(turns):
         begin = indptr[i]
         seen = indptr[i + 1] - begin
         if seen == 0:
@@ -120,12 +121,22 @@ def solve_lines(
             factor[i, k] = x[0, k]
 
 
+@njit(cache=True, nogil=True)
+def _room(rows: int, width: int, like: Any) -> Any:
+    """Give an empty array whose rows of whole vectors begin where cache lines do.
+
+    A vector that lies across two lines takes two loads, which would cost a third of a sweep.
+    """
+    length, line = rows * width, lanes(like)
+    room = np.empty(length + line, dtype=like.dtype)
+    first = -room.ctypes.data // room.itemsize % line
+    return room[first : first + length].reshape((rows, width))
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
-def sampled_product(
-    indptr: Any, index: Any, left: Any, right: Any, first: int, last: int, out: Any
-) -> None:
-    """out[e] = left[row of e] · right[column of e] for every cell e of rows first to last."""
-    for i in range(first, last):
+def sampled_product(indptr: Any, index: Any, left: Any, right: Any, turns: Any, out: Any) -> None:
+    """out[e] = left[row of e] · right[column of e] for every cell e."""
+    for i in lines_of(turns):
         _fit_line(left[i], right, index, indptr[i], indptr[i + 1], out, indptr[i])
 
 
@@ -137,8 +148,7 @@ def pull_lines(
     targets: Any,
     left: Any,
     right: Any,
-    first: int,
-    last: int,
+    turns: Any,
     pulls: Any,
     losses: Any,
 ) -> None:
@@ -147,16 +157,14 @@ def pull_lines(
     `pulls` may be empty when only the losses are wanted.
     """
     longest = 0
-    for i in range(first, last):
+    for i in range(len(left)):
         longest = max(longest, indptr[i + 1] - indptr[i])
     fit = np.empty(longest)
-    for i in range(first, last):
+    for i in lines_of(turns):
         begin, end = indptr[i], indptr[i + 1]
         _fit_line(left[i], right, index, begin, end, fit, 0)
         loss = 0.0
-        for e in range(
-            begin, end
-        ):  # nothing is stored here: the sum would have either of two orders
+        for e in range(begin, end):  # storing here would give the sum either of two orders
             miss = targets[e] - fit[e - begin]
             loss += weights[e] * miss * miss
         losses[i] = loss
@@ -189,55 +197,3 @@ def _fit_line(x: Any, right: Any, index: Any, begin: int, end: int, out: Any, at
         for k in range(rank):
             a += x[k] * p[k]
         out[e + shift] = a
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def multiply_lines(
-    indptr: Any, index: Any, values: Any, dense: Any, first: int, last: int, out: Any
-) -> None:
-    """out[i] = Σ_e values[e] · dense[index[e]] over the cells e of line i, from first to last."""
-    width = dense.shape[1]
-    for i in range(first, last):
-        line = out[i]
-        line[:] = 0.0
-        begin, end = indptr[i], indptr[i + 1]
-        whole = end - (end - begin) % 4
-        for e in range(begin, whole, 4):
-            a, b, c, d = values[e], values[e + 1], values[e + 2], values[e + 3]
-            p, q = dense[index[e]], dense[index[e + 1]]
-            r, s = dense[index[e + 2]], dense[index[e + 3]]
-            for k in range(width):
-                line[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
-        for e in range(whole, end):
-            a, p = values[e], dense[index[e]]
-            for k in range(width):
-                line[k] += a * p[k]
-
-
-@njit(cache=True, nogil=True)
-def gram_lines(
-    indptr: Any,
-    index: Any,
-    values: Any,
-    turned_indptr: Any,
-    turned_index: Any,
-    turned_values: Any,
-    first: int,
-    last: int,
-    corner: int,
-    out: Any,
-) -> None:
-    """Add the products of lines first to last with all lines from themselves on to `out`.
-
-    out[i − corner, l − corner] += Σ_j R[i, j] R[l, j] for l ≥ i. The turned arrays hold the same
-    matrix by column, the lines of each in rising order.
-    """
-    for i in range(first, last):
-        line = out[i - corner]
-        for e in range(indptr[i], indptr[i + 1]):
-            value, j = values[e], index[e]
-            for f in range(turned_indptr[j + 1] - 1, turned_indptr[j] - 1, -1):
-                other = turned_index[f]
-                if other < i:
-                    break
-                line[other - corner] += value * turned_values[f]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from malocate.estimators.engine.tall import across, along
+from malocate.estimators.engine.tall import across, along, beside
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,6 +32,9 @@ SMALLEST, LARGEST = 1e-60, 1e60
 
 DEPENDENT = 1e-12
 """Share of a Gram matrix's largest eigenvalue up to which others are put down to rounding."""
+
+OUTSIDE, ASKEW = 0.1, 1e-9
+"""Least length outside a basis that is worth a column; the most that it may share with it then."""
 
 BLOCK = 32
 """Columns that LAPACK works on at once where it has the room."""
@@ -66,6 +69,20 @@ def nearly_basis_of(vectors: Floats) -> Floats:
     found = _divided(vectors, across(vectors, vectors)) if _is_tall(vectors) else None
     leaning = math.inf if found is None else found.leaning
     return basis_of(vectors) if found is None or leaning > FALLING else found.columns
+
+
+def basis_beside(vectors: Floats, basis: Floats) -> Floats:
+    """Give orthonormal columns outside an orthonormal basis for what unit vectors have out there.
+
+    Vectors that lie inside but for a little give none.
+
+    >>> np.abs(basis_beside(np.eye(3)[:, :2], np.eye(3)[:, 1:])).tolist()
+    [[1.0], [0.0], [0.0]]
+    """
+    rest, _ = beside(vectors, basis)
+    made = basis_of(np.compress(np.linalg.norm(rest, axis=0) > OUTSIDE, rest, axis=1))
+    inside = np.abs(across(basis, made)).max(axis=0, initial=0.0)
+    return np.compress(inside < ASKEW, made, axis=1)  # what came of rounding may lie anywhere
 
 
 def _is_tall(vectors: Floats) -> bool:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from malocate.estimators.engine.cells import Cells
-from malocate.estimators.engine.kernels import multiply_lines
+from malocate.estimators.engine.products import multiply_lines
 from malocate.estimators.engine.threads import FETCH, spread
+from malocate.estimators.engine.turns import Turns
 from malocate.problem.arrays import read_only
 
 Floats = npt.NDArray[np.float64]
@@ -108,8 +109,8 @@ def _product(lines: Lines, dense: Any) -> Floats:
     indptr = lines[0]
     out = np.empty((len(indptr) - 1, dense.shape[1]))
 
-    def work(first: int, last: int) -> None:
-        multiply_lines(*lines, dense, first, last, out)
+    def work(turns: Turns) -> None:
+        multiply_lines(*lines, dense, turns, out)
 
     spread(work, indptr, FETCH + dense.shape[1])
     return out

@@ -1,122 +1,153 @@
-"""Threads inside a fit: BLAS pinned to one, our own kernels spread over lines."""
+"""Kernels spread over threads: the same bits for any number of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
-from itertools import pairwise
-from threading import Lock
+from collections.abc import Callable
+from threading import Lock, Thread
+from time import sleep
 
+import numba
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
-WORTH_A_THREAD = 4_000_000
+from malocate.estimators.engine.turns import (
+    APART,
+    ASLEEP,
+    BUSY,
+    CALLED,
+    LOOKS,
+    Turns,
+    cut,
+    is_called,
+)
+
+Int64s = npt.NDArray[np.int64]
+Work = Callable[[Turns], None]
+
+WORTH_A_THREAD = 500_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
 
 FETCH = 16
 """Multiply-adds that take as long as to fetch one cell's line of the other side's factor."""
 
-HANDED_OUT = 0.7
-"""Share of what is left that is cut into a run for each thread, so that a slower one gets fewer."""
+GLANCE = 5e-5
+"""Seconds between looks at helpers that are long at their last run."""
 
-LAST_SHARE = 0.003
-"""Share of a sweep that is cut no further."""
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    import_module("scipy.linalg")  # its BLAS is a library of its own, found only when loaded
-    return ThreadpoolController()
+NOBODY = np.empty(0, np.int64)
+TEAMS: dict[tuple[int, int], _Team] = {}
+"""By the number of helpers, and the process."""
 
 
-class _Pin:
-    """BLAS at one thread for as long as somebody holds it.
+def spread(work: Work, indptr: Int64s, cost: int) -> None:
+    """Run `work(turns)` over all lines, in up to as many threads as `numba.get_num_threads`.
 
-    The number is the whole process's: the first to come sets it, and the last to go sets it back.
+    Each line is worked on alone, so the result does not depend on the number of threads. `cost` is
+    multiply-adds per cell.
     """
-
-    def __init__(self) -> None:
-        self._lock, self._holders = Lock(), 0
-
-    def hold(self) -> None:
-        with self._lock:
-            if self._holders == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._holders += 1
-
-    def let_go(self) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._limit.restore_original_limits()
-
-
-@cache
-def _pin(_process: int) -> _Pin:
-    """Keep one per process: a forked child inherits a lock, but not who would open it."""
-    return _Pin()
-
-
-@contextmanager
-def pinned() -> Iterator[None]:
-    """Keep BLAS at one thread: its own threads slow small factorisations a hundredfold."""
-    pin = _pin(os.getpid())
-    pin.hold()
-    try:
-        yield
-    finally:
-        pin.let_go()
+    worth = 1 + int(indptr[-1]) * max(cost, 1) // WORTH_A_THREAD
+    if worth > 1 and (most := _threads()) > 1:
+        threads = min(most, worth)
+        runs = cut(indptr, threads, indptr[-1] / worth)
+        if _team(most - 1).share(work, runs, threads - 1):
+            return
+    work(Turns(np.array([0, 0, len(indptr) - 1]), NOBODY))
 
 
 def _threads() -> int:
-    from numba import get_num_threads
-
-    return int(get_num_threads())
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """Keep one pool per process: a forked child inherits the object but not its threads."""
-    return ThreadPoolExecutor(threads, thread_name_prefix=f"malocate-{process}")
+    """Ask numba; of more threads than cores some would look for calls while others wait to work."""
+    return min(int(numba.get_num_threads()), _cores())
 
 
-def spread(work: Callable[[int, int], None], indptr: npt.NDArray[np.int64], cost: int) -> None:
-    """Run `work(first, last)` over all lines, in as many threads as `numba.get_num_threads`.
-
-    Lines are cut into long runs first and ever shorter ones then. Each line is worked on alone,
-    so the result does not depend on the number of threads. `cost` is multiply-adds per cell.
-    """
-    lines, cells = len(indptr) - 1, int(indptr[-1])
-    threads = 1 if cells * cost < WORTH_A_THREAD else _threads()
-    if threads == 1:
-        work(0, lines)
-        return
-    cuts = np.searchsorted(indptr, _shares(cells, cells * cost, threads)).tolist()
-    cuts[0], cuts[-1] = 0, lines
-    runs = iter([(a, b) for a, b in pairwise(cuts) if a < b])
-
-    def take_turns() -> None:
-        for first, last in runs:  # one iterator for all: who is done sooner takes more
-            work(first, last)
-
-    pool = _pool(threads - 1, os.getpid())
-    waiting = [pool.submit(take_turns) for _ in range(threads - 1)]
-    take_turns()
-    for job in waiting:
-        job.result()
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def _shares(cells: int, cost: int, threads: int) -> list[float]:
-    """Give the numbers of cells after which a run ends."""
-    shares, left = [0.0], 1.0
-    while left > 0.0:
-        few = left < LAST_SHARE or left * cost <= WORTH_A_THREAD
-        handed = left if few else HANDED_OUT * left
-        shares += [1 - left + handed * (turn + 1) / threads for turn in range(threads)]
-        left -= handed
-    return [share * cells for share in shares]
+def _team(helpers: int) -> _Team:
+    """Keep one per process: a forked child inherits the object but not its threads."""
+    which = helpers, os.getpid()
+    return TEAMS.get(which) or TEAMS.setdefault(which, _Team(helpers))
+
+
+class _Job:
+    """Work that is shared, and what went wrong with a helper's part of it."""
+
+    def __init__(self, work: Work, runs: Int64s) -> None:
+        self.work, self.runs = work, runs
+        self.error: BaseException | None = None
+
+    def help(self) -> None:
+        """Take part as a helper."""
+        try:
+            self.work(Turns(self.runs, NOBODY))
+        except BaseException as error:  # noqa: BLE001  # it is handed on to the caller
+            self.error = error
+
+
+class _Team:
+    """The helpers, who work for one caller at a time."""
+
+    def __init__(self, helpers: int) -> None:
+        self.taken = Lock()
+        self.job: _Job | None = None
+        self.states = np.full(helpers * APART, ASLEEP)
+        self.helpers: list[_Helper] = []
+
+    def share(self, work: Work, runs: Int64s, count: int) -> bool:
+        """Do the work with so many helpers; false if they are with somebody else."""
+        if not self.taken.acquire(blocking=False):
+            return False
+        try:
+            self._do(_Job(work, runs), count)
+        finally:
+            self.taken.release()
+        return True
+
+    def _do(self, job: _Job, count: int) -> None:
+        self.job = job
+        try:
+            for place in range(len(self.helpers), count):  # each begins when it is first wanted
+                self.helpers.append(_Helper(self, self.states[place * APART :]))
+            for helper in self.helpers[:count]:
+                helper.wake()
+            job.work(Turns(job.runs, self.states[: count * APART]))
+        finally:
+            job.runs[0] = len(job.runs)  # who comes late finds nothing left
+            while BUSY in self.states[::APART]:
+                sleep(GLANCE)
+            self.job = None
+        error, job.error = job.error, None  # which leads back to the job, and to its arrays
+        if error is not None:
+            raise error
+
+
+class _Helper(Thread):
+    """A thread that takes part in the team's job whenever it is called."""
+
+    def __init__(self, team: _Team, state: Int64s) -> None:
+        super().__init__(name=f"malocate-{os.getpid()}", daemon=True)
+        self.team, self.state, self.alarm = team, state, Lock()
+        self.alarm.acquire()
+        self.start()
+
+    def wake(self) -> None:
+        if self.state[0] == ASLEEP:
+            self.state[0] = CALLED
+            self.alarm.release()
+
+    def run(self) -> None:
+        self._sleep()
+        while True:
+            self._help()
+            if not is_called(self.state, LOOKS):
+                self._sleep()
+
+    def _sleep(self) -> None:
+        self.alarm.acquire()
+        self.state[0] = BUSY
+
+    def _help(self) -> None:
+        if (job := self.team.job) is not None:
+            job.help()

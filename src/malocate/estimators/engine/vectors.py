@@ -77,6 +77,29 @@ def _store(_: Any, array: Any, row: Any, place: Any, vector: Any) -> Any:
     return types.void(array, row, place, vector), generate
 
 
+def _load_from(_: Any, array: Any, row: Any, column: Any) -> Any:
+    """The vector that begins at a column of a row, counted in numbers."""
+    vector = Vector(array.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return load_at(
+            context, builder, _address(context, builder, signature.args[0], values), vector.lanes
+        )
+
+    return vector(array, row, column), generate
+
+
+def _store_from(_: Any, array: Any, row: Any, column: Any, vector: Any) -> Any:
+    """Put a vector to where it begins at a column of a row, counted in numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        at = _address(context, builder, signature.args[0], values)
+        store_at(context, builder, values[3], at)
+        return context.get_dummy_value()
+
+    return types.void(array, row, column, vector), generate
+
+
 def _plus(_: Any, onto: Any, first: Any, second: Any) -> Any:
     """Give onto + first · second, rounded once where the processor can; `first` may be a number.
 
@@ -132,13 +155,15 @@ lanes: Any = intrinsic(_lanes)
 zeros: Any = intrinsic(_zeros)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)
+load_from: Any = intrinsic(_load_from)
+store_from: Any = intrinsic(_store_from)
 plus: Any = intrinsic(_plus)
 times: Any = intrinsic(_times)
 total: Any = intrinsic(_total)
 store_totals: Any = intrinsic(_store_totals)
 
 
-def _address(context: Any, builder: Any, kind: Any, values: Any, lanes: int) -> Any:
+def _address(context: Any, builder: Any, kind: Any, values: Any, lanes: int = 1) -> Any:
     """Where array[row, place · lanes] is; the array must be in C order."""
     made = context.make_array(kind)(context, builder, values[0])
     row, place = (widened(builder, value) for value in values[1:3])

@@ -13,7 +13,7 @@ import numpy as np
 
 from malocate.estimators.base import Completion, Memory, Status
 from malocate.estimators.centring import CentreKind
-from malocate.estimators.engine.threads import pinned
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.tuning import search
 from malocate.estimators.tuning.inner import Split
 from malocate.estimators.tuning.ridge_path import NOWHERE, Pair, Place
