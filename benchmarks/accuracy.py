@@ -25,10 +25,10 @@ import tables
 
 from malocate import Completion, LowRankLeastSquares, Observations, SoftImpute, Synthetic
 from malocate.estimators.centring import fit_centre
+from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.factored import descend
 from malocate.estimators.engine.spectrum import leading
-from malocate.estimators.engine.threads import pinned
 
 Row = dict[str, Any]
 
