@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malocate.problem import Entries, Observations
-from malocate.problem import entries as grouping
+from malocate.problem import Entries, Observations, grouping
 
 COLUMNS = ("indptr", "rows", "cols", "visits", "means", "squares")
 
@@ -92,6 +92,19 @@ def test_the_size_of_blocks_does_not_change_a_bit(observations, size):
         )
         assert observations.entry_numbers.tolist() == numbers.tolist()
     assert_same_bits(whole, cut)
+
+
+@given(answers(), st.integers(1, 7))
+def test_whoever_works_on_blocks_does_not_change_a_bit(observations, size):
+    def backwards(function, items):
+        return reversed([function(item) for item in reversed(list(items))])
+
+    whole = observations.entries
+    columns = observations.rows, observations.cols, observations.values
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as threads:
+        patch.setattr(grouping, "_BLOCK", size)
+        for shared in (backwards, threads.map):
+            assert_same_bits(whole, Entries.from_answers(*columns, observations.shape, shared))
 
 
 @given(answers())
@@ -179,3 +192,15 @@ def test_entries_cannot_be_written_even_after_pickling(name):
 def test_entries_are_computed_once():
     observations = Observations([0, 1], [1, 1], [1, 2], shape=(2, 2))
     assert observations.entries is observations.entries
+    assert observations.grouped(None) is observations.entries
+
+
+def test_entries_are_grouped_by_the_map_given():
+    asked, observations = [], Observations([0, 1], [1, 1], [1, 2], shape=(2, 2))
+
+    def noted(function, items):
+        asked.append(function)
+        return map(function, items)
+
+    assert observations.grouped(noted) is observations.entries
+    assert asked

@@ -26,6 +26,7 @@ MODULES = [
     "malocate.estimators.engine.products",
     "malocate.estimators.engine.tall",
     "malocate.estimators.engine.tiles",
+    "malocate.estimators.engine.transpose",
     "malocate.estimators.engine.turns",
 ]
 

@@ -12,12 +12,19 @@ import numba
 import numpy as np
 import pytest
 
-from malocate import LowRankLeastSquares, SoftImpute, Synthetic
+from malocate import (
+    LowRankLeastSquares,
+    ProjectedLeastSquares,
+    SoftImpute,
+    SquareRootLasso,
+    Synthetic,
+)
 from malocate.estimators.engine import orthogonal, spectrum, threads, turns
 from malocate.estimators.engine import tall as tall_products
 from malocate.estimators.engine.atomics import swap
 from malocate.estimators.engine.kernels import _room
 from malocate.estimators.engine.products import move_lines
+from malocate.problem import grouping
 
 
 @pytest.fixture
@@ -270,6 +277,47 @@ def test_the_number_of_threads_is_numbas_but_no_more_than_cores(cores, count, mo
     monkeypatch.setattr(numba, "get_num_threads", lambda: 7)
     monkeypatch.setattr(threads, "_cores", lambda: cores)
     assert threads._threads() == count
+
+
+def test_work_in_threads_is_shared_and_comes_back_in_order(two_threads):
+    met = threading.Barrier(2, timeout=10)
+
+    def meet(item):
+        met.wait()  # nobody passes alone
+        return item, threading.get_ident()
+
+    found = threads.in_threads(meet, iter([3, 1]))
+    assert [item for item, _ in found] == [3, 1]
+    assert len({thread for _, thread in found}) == 2
+
+
+@pytest.mark.parametrize(("count", "items"), [(1, [3, 1, 2]), (2, [3]), (2, [])])
+def test_work_for_one_thread_is_done_by_the_caller(count, items, monkeypatch):
+    monkeypatch.setattr(threads, "_threads", lambda: count)
+    found = threads.in_threads(lambda item: (item, threading.get_ident()), items)
+    assert found == [(item, threading.get_ident()) for item in items]
+
+
+def test_an_error_in_a_thread_reaches_the_caller(two_threads):
+    with pytest.raises(ZeroDivisionError):
+        threads.in_threads(lambda item: 1 / item, [1, 0])
+
+
+@pytest.mark.parametrize(
+    "estimator", [SOFT, LowRankLeastSquares(), SquareRootLasso(C=1.0), ProjectedLeastSquares()]
+)
+def test_a_fit_groups_answers_in_its_threads(estimator, monkeypatch, two_threads):
+    monkeypatch.setattr(grouping, "_BLOCK", 300)
+    workers, fill = set(), grouping.Group.fill
+
+    def noted(*given):
+        workers.add(threading.get_ident())
+        time.sleep(0.01)  # time for the other to come
+        fill(*given)
+
+    monkeypatch.setattr(grouping.Group, "fill", noted)
+    fitted_matrix(estimator)
+    assert len(workers) == 2
 
 
 def test_a_library_that_loads_later_is_pinned_as_well(monkeypatch):

@@ -24,6 +24,7 @@ from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.cells import Cells
 from malocate.estimators.engine.spectrum import largest_singular_value
 from malocate.estimators.engine.table import Table
+from malocate.estimators.engine.threads import in_threads
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import (
     check_count,
@@ -91,7 +92,7 @@ class SoftImpute:
             penalty = math.nan if isinstance(self.penalty, str) else float(self.penalty)
             return empty_completion(observations, self._memory(observations, penalty))
         with pinned():
-            entries = observations.entries
+            entries = observations.grouped(in_threads)
             centre = fit_centre(entries, self.centre)
             cells = Cells.above(entries, centre)
             factors = None if start is None else factors_above(centre, start)

@@ -23,6 +23,7 @@ from malocate.estimators.convex.pivotal import paper_penalty, pivotal_penalty
 from malocate.estimators.convex.splitting import Start, solve, zero_solution
 from malocate.estimators.engine.blas import pinned
 from malocate.estimators.engine.cells import Cells
+from malocate.estimators.engine.threads import in_threads
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import check_count, check_positive, check_share, check_switch
 
@@ -88,7 +89,7 @@ class SquareRootLasso:
     def fit(self, observations: Observations, *, start: Completion | None = None) -> Completion:
         """Solve to the tolerance, from the start's factors and multipliers if there are any."""
         check_start(observations, start)
-        entries = observations.entries
+        entries = observations.grouped(in_threads)
         if len(entries) == 0:
             return empty_completion(observations, self._memory(observations, math.nan) | _NOTHING)
         with pinned():

@@ -14,7 +14,8 @@ from malocate.problem import checks, convert, mapped, views
 from malocate.problem.arrays import Bools, Floats, Int32s, Int64s, restore
 from malocate.problem.checks import Labels
 from malocate.problem.draws import Draws
-from malocate.problem.entries import Entries, number_answers
+from malocate.problem.entries import Entries
+from malocate.problem.grouping import Map, number_answers
 
 if TYPE_CHECKING:
     import pandas
@@ -236,9 +237,25 @@ class Observations:
     @cached_property
     def entries(self) -> Entries:
         """The distinct cells seen, with visits, mean and scatter; computed once."""
+        return self.grouped(map)
+
+    def grouped(self, map: Map) -> Entries:  # noqa: A002
+        """Give `entries`, which `map` makes of blocks of the answers if they are not yet known.
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> answers = Observations([0, 1, 1], [0, 0, 0], [3, 4, 5], shape=(2, 1))
+        >>> with ThreadPoolExecutor(2) as threads:
+        ...     answers.grouped(threads.map).means.tolist()
+        [3.0, 4.5]
+        """
+        if "entries" not in self.__dict__:
+            self.__dict__["entries"] = self._entries_by(map)
+        return self.entries
+
+    def _entries_by(self, map: Map) -> Entries:  # noqa: A002
         if self.home is not None:
-            return Entries.from_pieces(self.home.pieces, len(self), self.shape)
-        return Entries.from_answers(self.rows, self.cols, self.values, self.shape)
+            return Entries.from_pieces(self.home.pieces, len(self), self.shape, map)
+        return Entries.from_answers(self.rows, self.cols, self.values, self.shape, map)
 
     @property
     def entry_numbers(self) -> Int64s:

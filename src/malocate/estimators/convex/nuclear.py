@@ -107,7 +107,7 @@ class _Solver:
         self.few = LONG_DIRECTIONS if is_long else FEW_DIRECTIONS
         self.count = FIRST_DIRECTIONS
         self.curvature = 1.3 * float(cells.weights.sum()) / (cells.shape[0] * cells.shape[1])
-        self.pulls = np.empty(len(cells))  # one place for all residuals: fresh memory is slow
+        self.pulls, self.room = np.empty((2, len(cells)))  # for all residuals, by row and by column
         self.found: Floats | None = None  # right directions that the last look left out
         self.shown: Floats | None = None  # the left factor whose residual is in hand
 
@@ -314,13 +314,13 @@ class _Solver:
         if self.shown is not self.left:
             self._residual_of(self.left, self.right)
             self.shown = self.left
-        return Table(self.cells, self.pulls)
+        return Table(self.cells, self.pulls, self.room)
 
     def _residual_of(self, left: Floats, right: Floats) -> Table:
         """Give what some factors miss; no other residual is in hand any more."""
         self.shown = None
         self.loss = pull_cells(self.cells, left, right, self.pulls)
-        return Table(self.cells, self.pulls)
+        return Table(self.cells, self.pulls, self.room)
 
     def _value_of(self, core: Core) -> float:
         return 0.5 * self.loss + self.level * float(core.values.sum())

@@ -13,6 +13,7 @@ from scipy import sparse
 from malocate.estimators.centring import Centre
 from malocate.estimators.engine.products import move_lines
 from malocate.estimators.engine.threads import spread
+from malocate.estimators.engine.transpose import transposed
 from malocate.estimators.engine.turns import Turns
 from malocate.problem import Entries
 from malocate.problem.arrays import read_only
@@ -101,7 +102,7 @@ class Cells:
     @cached_property
     def fits_single(self) -> bool:
         """Whether sums of squares stay far from the ends of single precision."""
-        largest = float(np.max(np.abs(self.targets), initial=0.0))
+        largest = float(max(self.targets.max(initial=0.0), -self.targets.min(initial=0.0)))
         heaviest = float(np.max(self.weights, initial=0.0))
         return LEAST_SINGLE < largest < MOST_SINGLE and heaviest < MOST_SINGLE
 
@@ -125,10 +126,10 @@ class Cells:
             Side(indptr, rows, turned, self.by_column(targets)),
         )
 
-    def by_column(self, values: Reals) -> Reals:
-        """Put one value per cell into the order of the columns."""
+    def by_column(self, values: Reals, room: Reals | None = None) -> Reals:
+        """Put one value per cell into the order of the columns, into `room` if there is any."""
         indptr, _, order = self.columns
-        made = np.empty_like(values)
+        made = np.empty_like(values) if room is None else room
 
         def work(turns: Turns) -> None:
             move_lines(indptr, order, values, turns, made)
@@ -143,9 +144,5 @@ class Cells:
 
     @cached_property
     def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-        """By column: where each begins, the rows, and where the cells sit by row; linear time."""
-        kind = np.int32 if len(self) < 2**31 else np.int64
-        places: npt.NDArray[Any] = np.arange(len(self), dtype=kind)
-        turned = sparse.csr_matrix((places, self.cols, self.indptr), shape=self.shape).tocsc()
-        indptr, rows = turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False)
-        return indptr, rows, turned.data
+        """By column: where each begins, the rows, and where the cells sit by row."""
+        return transposed(self.indptr, self.cols, self.shape[1])

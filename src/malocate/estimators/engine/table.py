@@ -39,6 +39,7 @@ class Table:
 
     cells: Cells
     values: Floats
+    room: Floats | None = None  # for the values by column: fresh memory is slow
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,7 +67,7 @@ class Table:
     @cached_property
     def by_column(self) -> Floats:
         """The values in the order of the columns."""
-        return np.asarray(self.cells.by_column(self.values))
+        return np.asarray(self.cells.by_column(self.values, self.room))
 
     def tocsr(self) -> sparse.csr_matrix:
         """Give the matrix to SciPy."""

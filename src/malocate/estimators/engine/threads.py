@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, Thread
 from time import sleep
+from typing import TypeVar
 
 import numba
 import numpy as np
@@ -24,6 +26,8 @@ from malocate.estimators.engine.turns import (
 
 Int64s = npt.NDArray[np.int64]
 Work = Callable[[Turns], None]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 WORTH_A_THREAD = 500_000
 """Multiply-adds below which a sweep is done sooner by one thread than handed out."""
@@ -52,6 +56,20 @@ def spread(work: Work, indptr: Int64s, cost: int) -> None:
         if _team(most - 1).share(work, runs, threads - 1):
             return
     work(Turns(np.array([0, 0, len(indptr) - 1]), NOBODY))
+
+
+def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Do what `map` does, in as many threads: for work that leaves the interpreter's lock alone.
+
+    >>> in_threads(abs, [-1, 2])
+    [1, 2]
+    """
+    items = list(items)
+    threads = min(_threads(), len(items))
+    if threads <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
 
 
 def _threads() -> int:

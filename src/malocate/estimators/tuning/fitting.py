@@ -14,6 +14,7 @@ import numpy as np
 from malocate.estimators.base import Completion, Memory, Status
 from malocate.estimators.centring import CentreKind
 from malocate.estimators.engine.blas import pinned
+from malocate.estimators.engine.threads import in_threads
 from malocate.estimators.tuning import search
 from malocate.estimators.tuning.inner import Split
 from malocate.estimators.tuning.ridge_path import NOWHERE, Pair, Place
@@ -42,7 +43,7 @@ class Fitting:
         self, observations: Observations, start: Completion | None, growth: float
     ) -> Completion:
         """Complete the matrix, going on from a `start` if answers have grown by less than that."""
-        split = Split.of(observations.entries, observations.scale)
+        split = Split.of(observations.grouped(in_threads), observations.scale)
         with pinned():
             if start is not None and self._near(start, split, growth):
                 track, errors = self._retuned(split, start)
