@@ -29,7 +29,11 @@ from malocate.problem import grouping
 
 @pytest.fixture
 def two_threads(monkeypatch):
-    """Hand out even small sweeps, to two threads, whatever the machine has."""
+    """Hand out even small sweeps, to two threads, whatever the machine has.
+
+    The helper is a new one: another test's may be falling asleep, and would not hear the call.
+    """
+    monkeypatch.setattr(threads, "TEAMS", {})
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads, "_threads", lambda: 2)
 
@@ -108,18 +112,32 @@ def test_every_line_of_many_sweeps_is_worked_on_once(count, monkeypatch, two_thr
         time.sleep(rng.choice([0.0, 1e-5, 1e-4, 5e-4]))
 
 
-def test_a_helper_takes_part_awake_and_asleep(two_threads):
+def share_with_a_helper():
+    """Do work that takes both: neither goes on to the next run before the other has one."""
     helped, both = [], threading.Barrier(2, timeout=60)
 
     def do(_, is_caller):
-        both.wait()  # neither goes on to the next run before the other has one
+        both.wait()
         helped.append(not is_caller)
 
-    for pause in (0.0, 0.0, 0.5):
-        time.sleep(pause)
-        helped.clear()
-        threads.spread(line_by_line(do), np.array([0, 10, 20]), 1)
-        assert sorted(helped) == [False, True]
+    threads.spread(line_by_line(do), np.array([0, 10, 20]), 1)
+    assert sorted(helped) == [False, True]
+
+
+def sleep_until_the_helper(state):
+    until = time.monotonic() + 60
+    while threads._team(1).states[0] != state:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_a_helper_takes_part_awake_and_asleep(monkeypatch, two_threads):
+    monkeypatch.setattr(threads, "LOOKS", 20_000_000)  # no call comes while it falls asleep
+    share_with_a_helper()
+    sleep_until_the_helper(turns.WAITING)
+    share_with_a_helper()
+    sleep_until_the_helper(turns.ASLEEP)
+    share_with_a_helper()
 
 
 def test_helpers_who_wait_are_called_from_inside_the_kernel():
@@ -252,7 +270,8 @@ def test_an_error_reaches_the_caller_and_the_helpers_go_on(whose, two_threads):
 
     with pytest.raises(RuntimeError, match="broken line"):
         threads.spread(line_by_line(broken), np.array([0, 10, 20]), 1)
-    test_a_helper_takes_part_awake_and_asleep(None)
+    sleep_until_the_helper(turns.ASLEEP)
+    share_with_a_helper()
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
