@@ -195,8 +195,12 @@ def test_entries_are_computed_once():
     assert observations.grouped(None) is observations.entries
 
 
-def test_entries_are_grouped_by_the_map_given():
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_entries_are_grouped_by_the_map_given(on_disk, tmp_path):
     asked, observations = [], Observations([0, 1], [1, 1], [1, 2], shape=(2, 2))
+    if on_disk:
+        observations.save(tmp_path / "answers")
+        observations = Observations.open(tmp_path / "answers")
 
     def noted(function, items):
         asked.append(function)

@@ -14,7 +14,6 @@ import pytest
 
 from malocate import (
     LowRankLeastSquares,
-    ProjectedLeastSquares,
     SoftImpute,
     SquareRootLasso,
     Synthetic,
@@ -317,14 +316,74 @@ def test_work_for_one_thread_is_done_by_the_caller(count, items, monkeypatch):
     assert found == [(item, threading.get_ident()) for item in items]
 
 
-def test_an_error_in_a_thread_reaches_the_caller(two_threads):
+@pytest.mark.parametrize("whose", ["caller", "helper"])
+def test_an_error_in_a_thread_reaches_the_caller_and_nobody_goes_on(whose, two_threads):
+    both, done, here = threading.Barrier(2, timeout=60), [], threading.get_ident()
+
+    def work(item):
+        if item < 2:
+            both.wait()
+            if (threading.get_ident() == here) == (whose == "caller"):
+                raise ZeroDivisionError
+            time.sleep(0.2)
+        done.append(item)
+
     with pytest.raises(ZeroDivisionError):
-        threads.in_threads(lambda item: 1 / item, [1, 0])
+        threads.in_threads(work, range(100))
+    assert len(done) == 1
+    share_with_a_helper()
 
 
-@pytest.mark.parametrize(
-    "estimator", [SOFT, LowRankLeastSquares(), SquareRootLasso(C=1.0), ProjectedLeastSquares()]
-)
+def test_work_in_threads_inside_such_work_is_done_by_each_alone(two_threads):
+    def outer(item):
+        return threads.in_threads(lambda inner: (item, inner), [1, 2, 3])
+
+    found = threads.in_threads(outer, range(4))
+    assert found == [[(item, inner) for inner in (1, 2, 3)] for item in range(4)]
+
+
+def test_where_no_thread_can_be_had_the_caller_does_it_all(monkeypatch, two_threads):
+    def refused(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    seen = []
+    threads.spread(line_by_line(lambda line, _: seen.append(line)), LINES, 1)
+    assert seen == [0, 1, 2, 3, 4, 5]
+    assert threads.in_threads(abs, [-1, -2]) == [1, 2]
+
+
+class Interrupted(list):
+    """Struck by Ctrl-C as soon as something is in it."""
+
+    def append(self, item):
+        super().append(item)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_before_the_work_leaves_the_helpers_free(two_threads):
+    team = threads._team(1)
+    team.queue = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        threads.spread(line_by_line(lambda *_: None), LINES, 1)
+    assert team.queue == []
+
+
+def test_an_interrupt_in_the_work_leaves_the_helpers_free(two_threads):
+    both = threading.Barrier(2, timeout=60)
+
+    def interrupted(_, is_caller):
+        both.wait()
+        if is_caller:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.spread(line_by_line(interrupted), np.array([0, 10, 20]), 1)
+    sleep_until_the_helper(turns.ASLEEP)
+    share_with_a_helper()
+
+
+@pytest.mark.parametrize("estimator", [SOFT, LowRankLeastSquares(), SquareRootLasso(C=1.0)])
 def test_a_fit_groups_answers_in_its_threads(estimator, monkeypatch, two_threads):
     monkeypatch.setattr(grouping, "_BLOCK", 300)
     workers, fill = set(), grouping.Group.fill
@@ -339,16 +398,96 @@ def test_a_fit_groups_answers_in_its_threads(estimator, monkeypatch, two_threads
     assert len(workers) == 2
 
 
-def test_a_library_that_loads_later_is_pinned_as_well(monkeypatch):
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
-    monkeypatch.setenv("MKL_NUM_THREADS", "2")
-    code = """
+LATER = """
 from malocate.estimators.engine.blas import pinned
 with pinned():
     import scipy.linalg
     from threadpoolctl import threadpool_info
     print(*[each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"])
 """
+
+PINS = """
+from contextlib import ExitStack, suppress
+from threading import Thread
+from unittest.mock import patch
+import scipy.linalg
+from threadpoolctl import threadpool_info
+from malocate.estimators.engine import blas
+
+def told(step):
+    counts = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+    print(step, *counts)
+
+def elsewhere(work):
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+
+def once(where):
+    with blas.pinned():
+        told(where)
+
+told("free")
+once("here")
+told("free")
+elsewhere(lambda: once("there"))
+told("free")
+first, second = blas.pinned(), blas.pinned()
+first.__enter__()
+elsewhere(second.__enter__)
+first.__exit__(None, None, None)
+told("shared")
+elsewhere(lambda: second.__exit__(None, None, None))
+told("free")
+
+hold = blas._Pin.hold
+def struck(*given):
+    hold(*given)
+    raise KeyboardInterrupt
+with patch.object(blas._Pin, "hold", struck), suppress(KeyboardInterrupt), blas.pinned():
+    pass
+told("free")
+"""
+
+
+ELSEWHERE = """
+from threading import Thread
+import numpy as np
+from malocate import SoftImpute, Synthetic
+
+answers = Synthetic.low_rank(shape=(150, 120), rank=4, noise=0.1, rng=0).observe(6000, rng=1)
+fits = []
+
+def fit():
+    fits.append(SoftImpute("fancyimpute", tol=1e-4).fit(answers).dense())
+
+fit()
+thread = Thread(target=fit)
+thread.start()
+thread.join()
+print(np.array_equal(*fits))
+"""
+
+
+def with_threads_for_blas(code, monkeypatch):
+    """Run code in a process of its own, whose BLAS has two threads, and give what it prints."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setenv("MKL_NUM_THREADS", "2")
     command = [sys.executable, "-c", code]
-    pinned = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    assert set(pinned) == {"1"}
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_blas_has_one_thread_in_a_fit_of_any_thread_and_all_of_them_after_it(monkeypatch):
+    """Also where the last to go is another thread than the first, and after an interrupt."""
+    told = with_threads_for_blas(PINS, monkeypatch)
+    free = told[0]
+    assert told == [free, "here 1", free, "there 1", free, "shared 1", free, free]
+
+
+def test_a_fit_in_another_thread_has_the_same_bits(monkeypatch):
+    assert with_threads_for_blas(ELSEWHERE, monkeypatch) == ["True"]
+
+
+def test_a_library_that_loads_later_is_pinned_as_well(monkeypatch):
+    (told,) = with_threads_for_blas(LATER, monkeypatch)
+    assert set(told.split()) == {"1"}

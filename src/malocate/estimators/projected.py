@@ -44,7 +44,6 @@ from malocate.estimators.base import (
 )
 from malocate.estimators.centring import Centre, CentreKind, check_kind, fit_centre
 from malocate.estimators.engine.blas import pinned
-from malocate.estimators.engine.threads import in_threads
 from malocate.problem import Entries, Observations
 from malocate.problem.settings import check_count, check_share
 
@@ -92,7 +91,7 @@ class ProjectedLeastSquares:
         """Average the answers cell by cell and cut the matrix of means to low rank."""
         check_start(observations, start)
         refuse_dense(observations.shape, "use LowRankLeastSquares, which never makes it")
-        entries = observations.grouped(in_threads)
+        entries = observations.entries
         if len(entries) == 0:
             return empty_completion(observations, self._memory(observations))
         with pinned():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -49,15 +49,12 @@ class Group:
 
     @classmethod
     def joined(cls, groups: list[Group]) -> Group:
-        """Put groups of different rows together, column by column; they are given up."""
+        """Put groups of different rows together; they are given up, so that no column is twice."""
         if len(groups) == 1:
             return groups[0]
-        columns = [list(vars(group).values()) for group in groups]
+        parts = [list(vars(group).values()) for group in groups]
         groups.clear()
-        joined: list[Any] = []
-        while columns[0]:
-            joined.insert(0, np.concatenate([each.pop() for each in columns]))
-        return cls(*joined)
+        return cls(*(np.concatenate([part.pop(0) for part in parts]) for _ in fields(cls)))
 
     @classmethod
     def empty(cls, size: int) -> Group:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,7 +233,7 @@ class Observations:
         """The draw that each answer repeats on purpose, -1 for none."""
         return self.numbering.repeats
 
-    @cached_property
+    @property
     def entries(self) -> Entries:
         """The distinct cells seen, with visits, mean and scatter; computed once."""
         return self.grouped(map)
@@ -248,9 +247,11 @@ class Observations:
         ...     answers.grouped(threads.map).means.tolist()
         [3.0, 4.5]
         """
-        if "entries" not in self.__dict__:
-            self.__dict__["entries"] = self._entries_by(map)
-        return self.entries
+        if "_entries" not in self.__dict__:
+            made = self._entries_by(map)
+            self.__dict__.setdefault("_entries", made)  # who is first, if several make them
+        known: Entries = self.__dict__["_entries"]
+        return known
 
     def _entries_by(self, map: Map) -> Entries:  # noqa: A002
         if self.home is not None:
@@ -395,7 +396,7 @@ class Observations:
     def __getstate__(self) -> dict[str, Any]:
         if self.home is not None:
             return {"home": self.home}
-        return {name: value for name, value in self.__dict__.items() if name != "entries"}
+        return {name: value for name, value in self.__dict__.items() if name != "_entries"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state["home"].state() if "home" in state else state)

@@ -66,12 +66,12 @@ def beside(tall: Floats, basis: Floats) -> tuple[Floats, Floats]:
 
 def _by_blocks(work: Work, rows: int, cost: int) -> None:
     """Share out the blocks; `cost` is multiply-adds per row."""
-    spread(work, _block_ends(rows), cost)
+    spread(work, _block_ends(rows, ROWS), cost)
 
 
 @lru_cache(maxsize=16)
-def _block_ends(rows: int) -> npt.NDArray[np.int64]:
-    return np.append(np.arange(0, rows, ROWS), rows)
+def _block_ends(rows: int, block: int) -> npt.NDArray[np.int64]:
+    return np.append(np.arange(0, rows, block), rows)
 
 
 @njit(cache=True, nogil=True)

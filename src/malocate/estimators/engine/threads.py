@@ -1,13 +1,13 @@
-"""Kernels spread over threads: the same bits for any number of them."""
+"""Work spread over threads, that of kernels above all: the same bits for any number of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock, Thread
 from time import sleep
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -20,6 +20,7 @@ from malocate.estimators.engine.turns import (
     CALLED,
     LOOKS,
     Turns,
+    call,
     cut,
     is_called,
 )
@@ -50,26 +51,39 @@ def spread(work: Work, indptr: Int64s, cost: int) -> None:
     multiply-adds per cell.
     """
     worth = 1 + int(indptr[-1]) * max(cost, 1) // WORTH_A_THREAD
-    if worth > 1 and (most := _threads()) > 1:
-        threads = min(most, worth)
+    if worth > 1 and (threads := min(_threads(), worth)) > 1:
         runs = cut(indptr, threads, indptr[-1] / worth)
-        if _team(most - 1).share(work, runs, threads - 1):
+        if _share(work, runs, threads):
             return
     work(Turns(np.array([0, 0, len(indptr) - 1]), NOBODY))
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Do what `map` does, in as many threads: for work that leaves the interpreter's lock alone.
+    """Do what `map` does, in those threads: for work that leaves the interpreter's lock alone.
 
     >>> in_threads(abs, [-1, 2])
     [1, 2]
     """
     items = list(items)
-    threads = min(_threads(), len(items))
-    if threads <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
+    made: list[Any] = [None] * len(items)
+    places = iter(range(len(items)))  # which gives each place to one thread
+
+    def work(turns: Turns) -> None:
+        call(turns.helpers)
+        try:
+            for place in places:
+                made[place] = function(items[place])
+        finally:
+            list(places)  # after an error nobody goes on
+
+    if (threads := min(_threads(), len(items))) <= 1 or not _share(work, np.zeros(1, int), threads):
+        work(Turns(NOBODY, NOBODY))
+    return made
+
+
+def _share(work: Work, runs: Int64s, threads: int) -> bool:
+    """Do the work with helpers; false if they are with somebody else."""
+    return _team(_threads() - 1).share(work, runs, threads - 1)
 
 
 def _threads() -> int:
@@ -108,26 +122,30 @@ class _Team:
     """The helpers, who work for one caller at a time."""
 
     def __init__(self, helpers: int) -> None:
-        self.taken = Lock()
+        self.queue: list[object] = []  # of callers, the first of whom has the helpers
         self.job: _Job | None = None
         self.states = np.full(helpers * APART, ASLEEP)
         self.helpers: list[_Helper] = []
 
     def share(self, work: Work, runs: Int64s, count: int) -> bool:
         """Do the work with so many helpers; false if they are with somebody else."""
-        if not self.taken.acquire(blocking=False):
-            return False
+        caller = object()
         try:
+            self.queue.append(caller)  # an interrupt finds this done or not: a lock could be lost
+            if self.queue[0] is not caller:
+                return False
             self._do(_Job(work, runs), count)
         finally:
-            self.taken.release()
+            if caller in self.queue:
+                self.queue.remove(caller)
         return True
 
     def _do(self, job: _Job, count: int) -> None:
         self.job = job
         try:
-            for place in range(len(self.helpers), count):  # each begins when it is first wanted
-                self.helpers.append(_Helper(self, self.states[place * APART :]))
+            with suppress(RuntimeError):  # no more threads can be had: who is there does it
+                for place in range(len(self.helpers), count):  # each begins when first wanted
+                    self.helpers.append(_Helper(self, self.states[place * APART :]))
             for helper in self.helpers[:count]:
                 helper.wake()
             job.work(Turns(job.runs, self.states[: count * APART]))

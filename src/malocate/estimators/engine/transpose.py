@@ -58,7 +58,7 @@ def _parts(indptr: Int64s, columns: int) -> Int64s:
     cells = int(indptr[-1])
     count = min(PARTS, max(1, cells // (WORTH_A_PART * columns)))
     ends = np.searchsorted(indptr, np.arange(1, count) * (cells / count))
-    return np.unique(np.concatenate([[0], ends, [len(indptr) - 1]]))
+    return np.concatenate([[0], ends, [len(indptr) - 1]])
 
 
 @njit(cache=True, nogil=True)

@@ -60,11 +60,17 @@ def cut(indptr: Any, threads: int, least: float) -> Any:
     return np.array(runs)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def call(helpers: Any) -> None:
+    """Call the helpers who wait; who sleeps is not woken by it."""
+    for place in range(0, len(helpers), APART):
+        swap(helpers, place, WAITING, CALLED)
+
+
 @njit(nogil=True)  # a generator that comes from the cache is of no use to a kernel that does not
 def lines_of(turns: Turns) -> Any:
     """Give one thread's lines; the caller calls the helpers first, and waits for them at last."""
-    for place in range(0, len(turns.helpers), APART):
-        swap(turns.helpers, place, WAITING, CALLED)
+    call(turns.helpers)
     run = add(turns.runs, 0, 1) + 1
     while run + 1 < len(turns.runs):
         line, end = turns.runs[run], turns.runs[run + 1]
