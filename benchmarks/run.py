@@ -62,7 +62,7 @@ of the disk and of whoever else uses the machine: see both beside them."""
 HIGHEST = 5.0  # relative gap at the top of the picture
 LABELS = {  # the gap at which a line is named, on which side of it, and how far off
     "malocate": (1e-5, "right", (-5, -3)),
-    "fancyimpute": (0.5, "left", (0, 6)),
+    "fancyimpute": (0.08, "left", (5, 3)),
     "cmfrec": (1e-3, "right", (-6, -3)),
 }
 COLOURS = {"malocate": "#0072B2", "fancyimpute": "#D55E00", "cmfrec": "#009E73"}
@@ -265,9 +265,10 @@ def draw_panel(axis: Any, problem: str, rows: list[dict[str, str]]) -> None:
         axis.loglog(*zip(*shown, strict=True), color=colour, marker="o", markersize=2.5, lw=1.4)
         level, side, shift = LABELS[solver]
         place = min(shown, key=lambda point: abs(math.log(point[1] / level)))
-        at_end = "right" if place == shown[-1] else side  # there may be no room behind it
+        if side == "left" and place == shown[-1]:  # there may be no room behind it
+            side, shift = "right", (0, 7)
         axis.annotate(
-            solver, place, shift, textcoords="offset points", ha=at_end, color=colour, fontsize=8
+            solver, place, shift, textcoords="offset points", ha=side, color=colour, fontsize=8
         )
     times = [float(row["cpu"]) for row in rows]
     soonest = math.log10(min(times)) - 0.2  # room for a name before the first point
