@@ -447,6 +447,10 @@ def struck(*given):
 with patch.object(blas._Pin, "hold", struck), suppress(KeyboardInterrupt), blas.pinned():
     pass
 told("free")
+with patch.object(blas._Pin, "let_go", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+    once("here")
+once("here")
+told("free")
 """
 
 
@@ -481,7 +485,19 @@ def test_blas_has_one_thread_in_a_fit_of_any_thread_and_all_of_them_after_it(mon
     """Also where the last to go is another thread than the first, and after an interrupt."""
     told = with_threads_for_blas(PINS, monkeypatch)
     free = told[0]
-    assert told == [free, "here 1", free, "there 1", free, "shared 1", free, free]
+    assert told == [
+        free,
+        "here 1",
+        free,
+        "there 1",
+        free,
+        "shared 1",
+        free,
+        free,
+        "here 1",
+        "here 1",
+        free,
+    ]
 
 
 def test_a_fit_in_another_thread_has_the_same_bits(monkeypatch):

@@ -9,14 +9,16 @@ from functools import cache
 from importlib import import_module
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import threadpoolctl
 
 
 @cache
-def _controller() -> threadpoolctl.ThreadpoolController:
+def _libraries() -> list[Any]:
     import_module("scipy.linalg")  # its BLAS is a library of its own, found only when loaded
-    return threadpoolctl.ThreadpoolController()
+    controller = threadpoolctl.ThreadpoolController()
+    return list(controller.select(user_api="blas").lib_controllers)
 
 
 @contextmanager
@@ -35,6 +37,10 @@ def _open_to_all() -> Iterator[None]:
         clear(force=True)
 
 
+class _Holder:
+    """Who wants BLAS at one thread; forgotten if an interrupt kept it from letting go."""
+
+
 class _Pin:
     """BLAS at one thread for as long as somebody holds it.
 
@@ -42,23 +48,25 @@ class _Pin:
     """
 
     def __init__(self) -> None:
-        self._lock, self._holders = Lock(), set[object]()
-        self._limit: Any = None
+        self._lock, self._holders = Lock(), WeakSet[_Holder]()
+        self._before: list[int] = []  # what each library is to be set back to
 
-    def hold(self, holder: object) -> None:
-        with self._lock:
+    def hold(self, holder: _Holder) -> None:
+        """Set the number, by every holder anew: it lasts wherever an interrupt strikes."""
+        with self._lock, _open_to_all():
             self._holders.add(holder)
-            if self._limit is None:
-                with _open_to_all():
-                    self._limit = _controller().limit(limits=1, user_api="blas")
+            self._before = self._before or [each.num_threads for each in _libraries()]
+            for library in _libraries():
+                library.set_num_threads(1)
 
-    def let_go(self, holder: object) -> None:
-        with self._lock:
+    def let_go(self, holder: _Holder) -> None:
+        with self._lock, _open_to_all():
             self._holders.discard(holder)
-            if not self._holders and self._limit is not None:
-                with _open_to_all():
-                    self._limit.restore_original_limits()
-                self._limit = None
+            if self._holders:
+                return
+            for library, number in zip(_libraries(), self._before, strict=False):
+                library.set_num_threads(number)
+            self._before = []
 
 
 @cache
@@ -70,7 +78,7 @@ def _pin(_process: int) -> _Pin:
 @contextmanager
 def pinned() -> Iterator[None]:
     """Keep BLAS at one thread: its own threads slow small factorisations a hundredfold."""
-    pin, holder = _pin(os.getpid()), object()
+    pin, holder = _pin(os.getpid()), _Holder()
     try:
         pin.hold(holder)  # whoever is interrupted here has it or not
         yield
