@@ -447,7 +447,9 @@ def struck(*given):
 with patch.object(blas._Pin, "hold", struck), suppress(KeyboardInterrupt), blas.pinned():
     pass
 told("free")
-with patch.object(blas._Pin, "let_go", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+def struck_before(*_):
+    raise KeyboardInterrupt
+with patch.object(blas._Pin, "let_go", struck_before), suppress(KeyboardInterrupt):
     once("here")
 once("here")
 told("free")
