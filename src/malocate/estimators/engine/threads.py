@@ -126,6 +126,7 @@ class _Team:
         self.job: _Job | None = None
         self.states = np.full(helpers * APART, ASLEEP)
         self.helpers: list[_Helper] = []
+        is_called(np.array([ASLEEP]), 0)  # compiled here: numba swaps sys.stdout while it compiles
 
     def share(self, work: Work, runs: Int64s, count: int) -> bool:
         """Do the work with so many helpers; false if they are with somebody else."""
