@@ -57,7 +57,9 @@ class Client:
         self.told: list[str] = []
 
     async def run(self) -> None:
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", PORT)
+        here = f"127.0.0.{2 + self.number}", 0  # requests are limited for each address
+        line = await asyncio.open_connection("127.0.0.1", PORT, local_addr=here)
+        self.reader, self.writer = line
         while time.monotonic() < self.until:
             asked = (await self.post("ask", {"who": f"client-{self.number}"}))["questions"]
             if not asked:
@@ -157,8 +159,10 @@ def crowd(token: str, seconds: float, dashboard: bool) -> list[Client]:
     time.sleep(6)  # the planner has loaded its kernels by then
     until = time.monotonic() + seconds
     clients = [Client(number, token, until) for number in range(CLIENTS)]
-    asyncio.run(all_of(clients))
-    over.set()
+    try:
+        asyncio.run(all_of(clients))
+    finally:
+        over.set()
     for each in beside:
         each.join()
     return clients
