@@ -59,7 +59,7 @@ def spread(work: Work, indptr: Int64s, cost: int) -> None:
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Do what `map` does, in those threads: for work that leaves the interpreter's lock alone.
+    """Do what `map` does, in as many threads as `spread`, for work that frees Python's own lock.
 
     >>> in_threads(abs, [-1, 2])
     [1, 2]
