@@ -329,6 +329,7 @@ def test_an_error_in_a_thread_reaches_the_caller_and_nobody_goes_on(whose, two_t
     with pytest.raises(ZeroDivisionError):
         threads.in_threads(work, range(100))
     assert len(done) == 1
+    sleep_until_the_helper(turns.ASLEEP)  # who is just falling asleep hears no call
     share_with_a_helper()
 
 
